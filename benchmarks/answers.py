@@ -1,25 +1,22 @@
 """Answers that are sure enough, on the test scores of finished runs: python benchmarks/answers.py MODEL [MODEL …]
 
 MODEL is a folder of `hiercos train`, whose scores.npz holds the scores of the test split. For each it prints
-  (a) 200 random splits of the test rows into calibration and test: the mean, deviation and 5% quantile of the realised
-      containment of back-off at four targets, and those of the Beta law that it must follow;
-  (b) the coverage of back-off, DARTS, SpeciesNet's constants and a threshold on the class, at equal containment;
-  (c) the metrics of the answers of all rules, as a table in Markdown with half the 95% interval;
-  (d) top-1 over all classes and over those of the true node of the level above the classes.
+  (a) the coverage of back-off, DARTS, SpeciesNet's constants and a threshold on the class, at equal containment;
+  (b) the metrics of the answers of all rules, as a table in Markdown with half the 95% interval;
+  (c) top-1 over all classes and over those of the true node of the level above the classes.
 """
 
 import argparse
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
-from hiercos.decisions import Posterior, Rule, held_out_chains, rule
+from hiercos.decisions import Posterior, Rule, rule
 from hiercos.evaluation import LabelledPosterior, values_by_rule
 from hiercos.metrics import functional as HF
 from hiercos.model import load_model
 
-TARGETS, SPLITS, MOST = (0.8, 0.9, 0.95, 0.99), 200, 6000  # at most so many test rows
+MOST = 6000  # test rows
 SHORT = {
     "hierarchical_precision": "hP",
     "hierarchical_recall": "hR",
@@ -37,37 +34,6 @@ def test_scores(folder: Path) -> LabelledPosterior:
         return LabelledPosterior(posterior, stored.model.taxonomy.leaves[arrays["labels"][order]])
 
 
-def containment_of_splits(scores: np.ndarray, target: float, count: int) -> np.ndarray:
-    """Realised containment over random splits: the share of test scores below the threshold of the others."""
-    generator, realised = np.random.default_rng(0), []
-    rank = int(np.ceil(round((count + 1) * target, 9)))
-    for _ in range(SPLITS):
-        order = generator.permutation(len(scores))
-        threshold = np.nextafter(np.sort(scores[order[:count]])[rank - 1], np.inf)
-        realised.append(np.mean(scores[order[count:]] < threshold))
-    return np.array(realised)
-
-
-def print_splits(tested: LabelledPosterior) -> None:
-    """Part (a)."""
-    scores = held_out_chains(tested.posterior, tested.nodes).scores
-    count = min(1000, len(scores) // 2)
-    print(
-        f"(a) {len(scores):,} rows, {count:,} for calibration, {SPLITS} splits; the leaf of the chain is right in "
-        f"{np.mean(scores == 0):.3f}"
-    )
-    for target in TARGETS:
-        realised, rank = containment_of_splits(scores, target, count), int(np.ceil(round((count + 1) * target, 9)))
-        law = stats.betabinom(len(scores) - count, rank, count + 1 - rank)  # the Beta law, seen on a finite test set
-        size = len(scores) - count
-        print(
-            f"    target {target}: mean {realised.mean():.4f} (law {law.mean() / size:.4f}), deviation "
-            f"{realised.std():.4f} ({law.std() / size:.4f}), 5% quantile "
-            f"{np.quantile(realised, 0.05):.4f} ({law.ppf(0.05) / size:.4f}), "
-            f"splits below target {np.mean(realised < target):.2f}"
-        )
-
-
 def operating_points(tested: LabelledPosterior, rules: list[Rule]) -> np.ndarray:
     """Containment and coverage of each rule, shape (K, 2)."""
     columns = [HF.ANSWER_METRICS.index(name) for name in ("containment", "coverage")]
@@ -80,7 +46,7 @@ def best_coverage(points: np.ndarray, target: float) -> float:
 
 
 def print_coverage(tested: LabelledPosterior) -> None:
-    """Part (b)."""
+    """Part (a)."""
     thresholds = (1 - np.geomspace(1e-4, 1, 60)).tolist()
     families = {
         "back-off": [rule("back-off", confidence=max(value, 1e-9)) for value in thresholds],
@@ -91,7 +57,7 @@ def print_coverage(tested: LabelledPosterior) -> None:
     found = {name: operating_points(tested, rules) for name, rules in families.items()}
     for target in (float(found["SpeciesNet's constants"][0, 0]), 0.9, 0.95, 0.99):
         shown = ", ".join(f"{name} {best_coverage(points, target):.4f}" for name, points in found.items())
-        print(f"(b) containment {target:.4f}: coverage of {shown}")
+        print(f"(a) containment {target:.4f}: coverage of {shown}")
 
 
 def fitted_rules(posterior: Posterior, nodes: np.ndarray) -> dict[str, Rule]:
@@ -118,11 +84,11 @@ def short(value: float) -> str:
 
 
 def print_rules(tested: LabelledPosterior) -> None:
-    """Part (c)."""
+    """Part (b)."""
     half = len(tested.nodes) // 2
     rules = fitted_rules(tested.posterior.rows(slice(0, half)), tested.nodes[:half])
     rows = LabelledPosterior(tested.posterior.rows(slice(half, None)), tested.nodes[half:])
-    print(f"(c) {half:,} rows to fit, {len(rows.nodes):,} to test")
+    print(f"(b) {half:,} rows to fit, {len(rows.nodes):,} to test")
     names = [SHORT.get(name, name) for name in HF.ANSWER_METRICS]
     print("| rule | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
     for name, values in zip(rules, values_by_rule(rows, list(rules.values())), strict=True):
@@ -133,11 +99,11 @@ def print_rules(tested: LabelledPosterior) -> None:
 
 
 def print_restriction(tested: LabelledPosterior) -> None:
-    """Part (d)."""
+    """Part (c)."""
     taxonomy, posterior = tested.posterior.taxonomy, tested.posterior
     allowed = taxonomy.parents[taxonomy.leaves] == taxonomy.parents[tested.nodes][:, None]
     shares = [np.mean(rule("none")(each).nodes == tested.nodes) for each in (posterior, posterior.reweighted(allowed))]
-    print(f"(d) top-1 {shares[0]:.4f}, within the true parent {shares[1]:.4f}")
+    print(f"(c) top-1 {shares[0]:.4f}, within the true parent {shares[1]:.4f}")
 
 
 def main() -> None:
@@ -147,7 +113,7 @@ def main() -> None:
     for folder in parser.parse_args().models:
         tested = test_scores(folder)
         print(f"{folder.name}: {tested.posterior.taxonomy!r}")
-        for part in (print_splits, print_coverage, print_rules, print_restriction):
+        for part in (print_coverage, print_rules, print_restriction):
             part(tested)
 
 

@@ -100,7 +100,9 @@ def test_too_few_samples_to_set_aside_or_to_test_on_are_an_error() -> None:
         "or put images into folders of these names"
     )
     assert completed(few, test=False).split.tolist() == ["train", "train"]
-    with pytest.raises(DataError, match=r"a\.csv: targets: expected at least 20 samples to set aside, 10% of"):
+    with pytest.raises(
+        DataError, match=r"a\.csv: targets: expected at least 20 samples labelled with a class to set aside"
+    ):
         completed(few, test=False, targets=True)
 
 

@@ -13,9 +13,9 @@ from decisions.distributions import random_probabilities
 from decisions.node_search import ROOT, AllNodes
 from hiercos import Taxonomy
 from hiercos.decisions import BackOff, HeldOutChains, Posterior, RuleError, held_out_chains, rule, rule_from_dict
-from hiercos.decisions.back_off import containment_samples, mean_p_value, precision_samples, target_note
+from hiercos.decisions.back_off import containment_samples, mean_p_value, precision_samples
 from hiercos.taxonomy import IntArray, is_at_or_above
-from trees import TOY, TOY17, random_tree, taxonomies
+from trees import TOY, TOY17, graphs, random_tree, taxonomies
 
 SIMPLE = settings(deadline=None, max_examples=60)
 
@@ -77,10 +77,98 @@ def test_the_calibration_score_is_the_probability_of_the_shallowest_wrong_node(t
             assert chains.overshoots(threshold)[row] == len(path - true)
 
 
-def test_nodes_below_a_label_at_an_inner_node_count_as_wrong() -> None:
-    chains = held_out_chains(Posterior([[0.75, 0.125, 0.125]] * 2, TOY), np.array([0, 1]))  # a pet, a vehicle
-    assert chains == HeldOutChains((0.875, 0.875), ((0.75,), (0.875, 0.75)), 2)
+def test_samples_labelled_above_a_class_are_known_and_nodes_below_their_label_stand_as_wrong() -> None:
+    chains = held_out_chains(Posterior([[0.75, 0.125, 0.125]] * 4, TOY), np.array([0, 2, 1, -1]))  # pet, cat, vehicle
+    assert chains == HeldOutChains((0.875,) * 4, ((0.75,), (), (0.875, 0.75), (0.875, 0.75)), 2, coarse=(0, 2, 3))
     assert HeldOutChains.from_dict(json.loads(json.dumps(chains.to_dict()))) == chains
+    assert chains.of_classes() == HeldOutChains((0.875,), ((),), 2)
+
+
+def slow_threshold(posterior: Posterior, labels: IntArray, target: float, *, coarse_as_wrong: bool) -> float:
+    """The lowest threshold whose answers on the samples are so often right, were one more sample wrong at any."""
+    taxonomy = posterior.taxonomy
+    walks = [AllNodes(taxonomy, row) for row in posterior.classes]
+    used = [
+        (walk, label)
+        for walk, label in zip(walks, labels.tolist(), strict=True)
+        if coarse_as_wrong or label in taxonomy.leaves
+    ]
+    sums = {walk.probability[node] for walk, _ in used for node in walk.chain()}
+    for threshold in sorted({0.0, *sums}):
+        right = 0
+        for walk, label in used:
+            answers = [node for node in walk.chain() if walk.probability[node] > threshold + 1e-9]
+            right += all(node in walk.above[label] for node in answers)
+        if right >= target * (len(used) + 1) - 1e-9:
+            return threshold
+    return np.inf
+
+
+@SIMPLE
+@given(st.one_of(taxonomies(), graphs()), st.integers(0, 1000), st.booleans(), st.sampled_from([0.5, 0.7, 0.8]))
+def test_coarse_samples_are_left_out_of_a_target_or_count_as_wrong_below_their_label(
+    taxonomy: Taxonomy, seed: int, coarse_as_wrong: bool, target: float
+) -> None:
+    posterior, labels = sampled(taxonomy, seed, 30)
+    generator = np.random.default_rng(seed)
+    coarse = generator.random(30) < 0.4
+    labels[coarse] = generator.integers(-1, taxonomy.num_nodes, coarse.sum())  # some of them are classes again
+    fitted = BackOff(target_containment=target, coarse_as_wrong=coarse_as_wrong).fit(posterior, labels)
+    above = sum(label not in taxonomy.leaves for label in labels.tolist())
+    assert (fitted.coarse, fitted.samples) == (above, 30 if coarse_as_wrong else 30 - above)
+    expected = slow_threshold(posterior, labels, target, coarse_as_wrong=coarse_as_wrong)
+    assert fitted.threshold == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("by_difficulty", [False, True])
+def test_without_coarse_samples_containment_is_exact_for_samples_of_a_class_and_with_them_safe_for_all(
+    by_difficulty: bool,
+) -> None:
+    taxonomy, target, count = random_tree(5, 20), 0.7, 199
+    posterior, labels = sampled(taxonomy, 2, 2000)
+    generator = np.random.default_rng(0)
+    hard = posterior.classes.max(axis=1) < np.median(posterior.classes.max(axis=1))
+    coarse = hard if by_difficulty else generator.random(2000) < 0.5
+    known = np.where(coarse, taxonomy.path_table(labels)[:, 0], labels)  # coarse labels are of level 1
+    realised: dict[str, list[float]] = {"of a class": [], "all": [], "safe": []}
+    for _ in range(60):
+        order = generator.permutation(2000)
+        cal, test = order[:count], order[count:]
+        exact, safe = (
+            BackOff(target_containment=target, coarse_as_wrong=each)
+            .fit(posterior.rows(cal), known[cal])(posterior.rows(test))
+            .nodes
+            for each in (False, True)
+        )
+        own = ~coarse[test]
+        realised["of a class"].append(contained(exact[own], labels[test][own], taxonomy))
+        realised["all"].append(contained(exact, labels[test], taxonomy))
+        realised["safe"].append(contained(safe, labels[test], taxonomy))
+    means = {name: np.mean(values) for name, values in realised.items()}
+    assert means["of a class"] == pytest.approx(target, abs=0.025)
+    assert means["safe"] > target + 0.1
+    assert by_difficulty or means["all"] == pytest.approx(target, abs=0.025)
+
+
+def test_the_guarantee_says_which_samples_it_holds_for_where_some_are_coarse() -> None:
+    posterior, labels = sampled(TOY17, 0, 100)
+    labels[:60] = TOY17.parents[labels[:60]]
+    fitted = BackOff(target_containment=0.9).fit(posterior, labels)
+    assert fitted.guarantee == (
+        "P(the answer contains the truth) >= 0.9 by split conformal calibration on 40 samples, if new samples are "
+        "exchangeable with them. They are labelled with a class: this holds for such samples, and for all if labels "
+        "are coarse at random; 60 labelled above a class were left out (coarse_as_wrong=true counts them)."
+    )
+    assert rule_from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
+    counted = BackOff(target_containment=0.9, coarse_as_wrong=True).fit(posterior, labels)
+    assert counted.guarantee == (
+        "P(the answer contains the truth) >= 0.9 by split conformal calibration on 100 samples, if new samples are "
+        "exchangeable with them. 60 of them are labelled above a class: what stands below counted as wrong."
+    )
+    left_out = r"got 40; 60 labelled above a class are left out \(coarse_as_wrong=true counts them\)$"
+    with pytest.raises(RuleError, match=left_out):
+        BackOff(target_containment=0.98).fit(posterior, labels)
+    BackOff(target_containment=0.98, coarse_as_wrong=True).fit(posterior, labels)
 
 
 def test_the_threshold_is_just_above_the_score_of_the_right_rank() -> None:
@@ -219,21 +307,7 @@ def test_in_a_graph_containment_counts_every_ancestor() -> None:
     assert is_at_or_above(nodes, graph.leaves, graph).tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("samples", "note"),
-    [
-        (59, ""),
-        (58, "too few for --target-precision 0.95, which needs 59"),
-        (28, "too few for --target-precision 0.9, which needs 29; --target-precision 0.95, which needs 59"),
-        (18, "too few for --target-containment 0.95, which needs 19; --target-precision 0.9, which needs 29; "),
-    ],
-)
-def test_a_note_says_how_many_samples_the_usual_targets_need(samples: int, note: str) -> None:
-    assert target_note(samples).startswith(note)
-    assert bool(target_note(samples)) == bool(note)
-
-
-def test_as_many_samples_as_the_note_asks_for_are_enough_and_one_less_is_not() -> None:
+def test_as_many_samples_as_a_target_needs_are_enough_and_one_less_is_not() -> None:
     def right(count: int) -> HeldOutChains:
         return HeldOutChains((0.999,) * count, ((),) * count, height=2)  # the leaf of every chain is right
 

@@ -120,8 +120,23 @@ def test_a_target_has_a_guarantee_or_the_reason_for_none() -> None:
     decided = whole.chosen_rule(rule("none"), chains)
     assert whole.guarantee(decided, reweighted=True).endswith("classes are restricted or re-weighted.")
     fitted_by_folds = whole.chosen_rule(rule("none"), replace(chains, exchangeable=False))
-    assert whole.guarantee(fitted_by_folds).endswith("sets samples aside for one.")
+    assert whole.guarantee(fitted_by_folds) == (
+        "No guarantee holds for the target: measured on 50 held-out rows of the model before the last fit; training "
+        "with targets=true sets rows aside for one."
+    )
     assert fitted_by_folds(even).guarantee == AnswerRequest().guarantee(rule("none")) == ""
+
+
+def test_a_rule_with_a_target_is_calibrated_on_the_samples_of_the_model_unless_it_is_fitted() -> None:
+    chains = HeldOutChains((1.0,) * 50, ((0.5,),) * 30 + ((0.9,),) * 20, 4, coarse=tuple(range(30, 50)))
+    left_out, counted = (
+        AnswerRequest(rule=BackOff(target_containment=0.9, coarse_as_wrong=each)).chosen_rule(rule("none"), chains)
+        for each in (False, True)
+    )
+    assert (left_out.threshold, counted.threshold) == (np.nextafter(0.5, 1), np.nextafter(0.9, 1))  # type: ignore[attr-defined]
+    assert AnswerRequest(rule=counted).chosen_rule(rule("none"), replace(chains, coarse=())) is counted
+    with pytest.raises(RuleError, match="no calibration samples"):
+        AnswerRequest(rule=BackOff(target_containment=0.9)).chosen_rule(rule("none"), None)
 
 
 def test_a_string_is_one_name() -> None:

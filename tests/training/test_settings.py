@@ -67,3 +67,10 @@ def test_settings_that_have_their_defaults_are_left_out_of_a_record() -> None:
     assert {"patience", "targets", "refit"}.isdisjoint(Settings().to_dict())
     resolved = Settings(patience=3).resolved(500)
     assert Settings(**json.loads(json.dumps(resolved.to_dict()))) == resolved
+
+
+def test_rows_are_not_set_aside_for_targets_under_a_class_prior() -> None:
+    with pytest.raises(
+        SettingsError, match=r"^targets: expected no class_prior with it, for which no guarantee holds$"
+    ):
+        Settings(targets=True, class_prior="balanced")

@@ -201,10 +201,11 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
         notes.append(f"{dataset.source}: {share} validate, chosen by hash; the final model learns from them, too.")
     if targets:
         aside = np.count_nonzero(split == CALIBRATION)
-        if aside < LEAST_CALIBRATION:
+        of_class = np.count_nonzero(dataset.labels[split == CALIBRATION] < dataset.taxonomy.num_classes)
+        if of_class < LEAST_CALIBRATION:
             raise DataError(
-                f"{dataset.source}: targets: expected at least {LEAST_CALIBRATION} samples to set aside, "
-                f"{CALIBRATION_SHARE:.0%} of those that are not test are {aside}"
+                f"{dataset.source}: targets: expected at least {LEAST_CALIBRATION} samples labelled with a class to "
+                f"set aside, {CALIBRATION_SHARE:.0%} of those that are not test are {of_class}"
             )
         notes.append(f"{dataset.source}: {aside} samples calibrate targets and are not learned from.")
     return replace(dataset, split=split, notes=(*dataset.notes, *notes))

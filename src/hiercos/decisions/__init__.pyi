@@ -1,5 +1,4 @@
 from .back_off import BackOff as BackOff
-from .back_off import target_note as target_note
 from .base import ROOT as ROOT
 from .base import RULES as RULES
 from .base import ClassRule as ClassRule

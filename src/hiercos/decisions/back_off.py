@@ -13,7 +13,6 @@ from hiercos.taxonomy import Floats, IntArray
 
 USUAL_CONFIDENCE = 0.9  # of a rule without any threshold or target
 USUAL_DELTA = 0.05  # probability that a guarantee of precision or overshoot fails
-USUAL_TARGETS = (0.9, 0.95)
 THRESHOLDS = 1 - np.geomspace(1e-6, 1, 400)  # the fixed sequence that targets with confidence 1 - delta are tested on
 
 
@@ -53,9 +52,13 @@ class BackOff(NodeRule):
         delta: probability that the guarantee of a precision or an overshoot fails for the calibration samples drawn.
         min_level: level that every answer reaches, sure or not, by number or by name (`Taxonomy.ranks`); 0 to allow the
             root. Above 0 no guarantee holds.
+        coarse_as_wrong: whether calibration samples labelled above a class count, and what stands below their label as
+            wrong: the guarantee then holds however labels became coarse. By default they are left out: it holds for
+            samples like those labelled with a class, and for all if labels are coarse at random.
         threshold: threshold chosen for the target; None before `fit`.
         samples: number of calibration samples that it was chosen on.
         exchangeable: see `HeldOutChains`.
+        coarse: number of calibration samples labelled above a class.
 
     Raises:
         RuleError: for values out of range or more than one threshold or target.
@@ -76,10 +79,12 @@ class BackOff(NodeRule):
     max_overshoot: float | None = None
     delta: float = USUAL_DELTA
     min_level: int | str = 0
+    coarse_as_wrong: bool = False
     threshold: float | None = None
     samples: int = 0
     exchangeable: bool = True
-    fitted = ("threshold", "samples", "exchangeable")
+    coarse: int = 0
+    fitted = ("threshold", "samples", "exchangeable", "coarse")
 
     def __post_init__(self) -> None:
         if self.level_confidences is not None:
@@ -141,10 +146,10 @@ class BackOff(NodeRule):
 
     def fit(self, posterior: Posterior, labels: IntArray) -> Self:
         """The rule with the threshold for its target, from samples that were used for nothing else; see `Rule.fit`."""
-        return self.calibrated(held_out_chains(posterior, labels)) if self.has_target else self
+        return self._calibrated(held_out_chains(posterior, labels)) if self.has_target else self
 
     def calibrated(self, chains: HeldOutChains | None) -> Self:
-        """The rule with the threshold for its target; unchanged without a target.
+        """The rule with the threshold for its target; unchanged with a threshold, or without a target.
 
         Args:
             chains: chains of the calibration samples; None if a model has none.
@@ -152,7 +157,7 @@ class BackOff(NodeRule):
         Raises:
             RuleError: if there are no samples, or too few for the target.
         """
-        if not self.has_target:
+        if not self.has_target or self.threshold is not None:
             return self
         if chains is None:
             [(name, value)] = [(name, value) for name, value in self._choices().items() if value is not None]
@@ -161,8 +166,19 @@ class BackOff(NodeRule):
                 "use a confidence instead",
                 name,
             )
-        threshold = self._chosen_threshold(chains)
-        return replace(self, threshold=threshold, samples=len(chains), exchangeable=chains.exchangeable)
+        return self._calibrated(chains)
+
+    def _calibrated(self, chains: HeldOutChains) -> Self:
+        used, coarse = chains if self.coarse_as_wrong else chains.of_classes(), len(chains.coarse)
+        try:
+            threshold = self._chosen_threshold(used)
+        except RuleParameterError as error:
+            if self.coarse_as_wrong or not coarse:
+                raise
+            left = f"{error.sentence}; {coarse} labelled above a class are left out (coarse_as_wrong=true counts them)"
+            raise RuleParameterError(left, *error.names) from error
+        exchangeable = chains.exchangeable
+        return replace(self, threshold=threshold, samples=len(used), exchangeable=exchangeable, coarse=coarse)
 
     def _chosen_threshold(self, chains: HeldOutChains) -> float:
         if self.target_containment is not None:
@@ -182,8 +198,8 @@ class BackOff(NodeRule):
         if self.exchangeable:
             return ""
         return (
-            f"measured on {self.samples} held-out samples of the model before its last fit; training with targets=true "
-            "sets samples aside for one"
+            f"measured on {self.samples} held-out rows of the model before the last fit; training with targets=true "
+            "sets rows aside for one"
         )
 
     @property
@@ -191,6 +207,19 @@ class BackOff(NodeRule):
         """The guarantee of the target with its assumption, as a sentence; "" without one."""
         if self.threshold is None or self.lost_guarantee:
             return ""
+        return self._exact_guarantee() + self._coarse_sentence()
+
+    def _coarse_sentence(self) -> str:
+        if not self.coarse:
+            return ""
+        if self.coarse_as_wrong:
+            return f" {self.coarse} of them are labelled above a class: what stands below counted as wrong."
+        return (
+            " They are labelled with a class: this holds for such samples, and for all if labels are coarse at random; "
+            f"{self.coarse} labelled above a class were left out (coarse_as_wrong=true counts them)."
+        )
+
+    def _exact_guarantee(self) -> str:
         if self.target_containment is not None:
             return (
                 f"P(the answer contains the truth) >= {self.target_containment:g} by split conformal calibration on "
@@ -216,26 +245,6 @@ def containment_samples(target: float) -> int:
 def precision_samples(target: float, delta: float = USUAL_DELTA) -> int:
     """Least number of answered calibration samples for a target of precision: log(delta) / log(target), rounded up."""
     return int(np.ceil(round(np.log(delta) / np.log(target), 9)))
-
-
-def target_note(samples: int, least: int = 0) -> str:
-    """Sentence on the usual targets (0.9 and 0.95) that need more calibration samples than there are; "" for none.
-
-    Args:
-        samples: number of calibration samples.
-        least: number of samples below which none are set aside.
-
-    Example:
-        >>> target_note(40)
-        'too few for --target-precision 0.95, which needs 59'
-    """
-    needed = {
-        f"--target-{name} {target:g}": max(count(target), least)
-        for name, count in (("containment", containment_samples), ("precision", precision_samples))
-        for target in USUAL_TARGETS
-    }
-    missing = [f"{option}, which needs {count}" for option, count in needed.items() if count > samples]
-    return f"too few for {'; '.join(missing)}" if missing else ""
 
 
 def containment_threshold(chains: HeldOutChains, target: float) -> float:

@@ -1,7 +1,7 @@
 """Chains of likeliest children, and the held-out samples that back-off is calibrated on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -116,17 +116,26 @@ class HeldOutChains:
         wrong: for each sample the probabilities of the wrong nodes of its chain, the shallowest first; empty where
             the leaf is right.
         height: height H of the tree, the largest number of wrong nodes.
-        exchangeable: whether new samples may be exchangeable with these; False where they were scored by several
-            models, each trained without some of them, or for another class prior: then no guarantee holds.
+        exchangeable: whether new samples may be exchangeable with these; False where other models than the final one
+            scored them: then no guarantee holds.
+        coarse: samples labelled above a class, as positions from 0. Nothing is known below such a label, so nodes there
+            stand in `wrong`.
     """
 
     first: tuple[float, ...]
     wrong: tuple[tuple[float, ...], ...]
     height: int
     exchangeable: bool = True
+    coarse: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.first)
+
+    def of_classes(self) -> "HeldOutChains":
+        """The chains of the samples labelled with a class."""
+        kept = np.setdiff1d(np.arange(len(self)), self.coarse).tolist()
+        first, wrong = tuple(self.first[row] for row in kept), tuple(self.wrong[row] for row in kept)
+        return replace(self, first=first, wrong=wrong, coarse=())
 
     @property
     def scores(self) -> Floats:
@@ -153,6 +162,7 @@ class HeldOutChains:
             "wrong": [list(chain) for chain in self.wrong],
             "height": self.height,
             "exchangeable": self.exchangeable,
+            "coarse": list(self.coarse),
         }
 
     @classmethod
@@ -166,18 +176,18 @@ class HeldOutChains:
             first = tuple(map(float, values["first"]))
             wrong = tuple(tuple(map(float, chain)) for chain in values["wrong"])
             height = int(values["height"])
+            coarse = tuple(map(int, values.get("coarse", ())))
         except (KeyError, OverflowError, TypeError) as error:
             raise ValueError(f"not calibration samples ({error})") from error
         if len(first) != len(wrong):
             raise ValueError(f"expected as many chains as first nodes, got {len(wrong)} and {len(first)}")
-        return cls(first, wrong, height, bool(values.get("exchangeable", True)))
+        return cls(first, wrong, height, bool(values.get("exchangeable", True)), coarse)
 
 
 def held_out_chains(posterior: Posterior, labels: IntArray, *, exchangeable: bool = True) -> HeldOutChains:
     """The chains of labelled samples.
 
-    A node of the chain is right if it is the label or above it. Below a label at an inner node nothing is known, so
-    nodes there count as wrong: targets are then met with room to spare.
+    A node of the chain is right if it is the label or above it.
 
     Args:
         posterior: probabilities of n samples that were used for nothing else.
@@ -193,4 +203,5 @@ def held_out_chains(posterior: Posterior, labels: IntArray, *, exchangeable: boo
         is_wrong = (chains.nodes >= 0) & ~is_at_or_above(chains.nodes, own, posterior.taxonomy)
         first += chains.probabilities[:, 0].tolist()
         wrong += [tuple(values[mask].tolist()) for values, mask in zip(chains.probabilities, is_wrong, strict=True)]
-    return HeldOutChains(tuple(first), tuple(wrong), posterior.taxonomy.height, exchangeable)
+    coarse = tuple(np.flatnonzero(posterior.taxonomy.classes_of(labels) < 0).tolist())
+    return HeldOutChains(tuple(first), tuple(wrong), posterior.taxonomy.height, exchangeable, coarse)

@@ -105,7 +105,7 @@ class AnswerRequest:
         if self._back_off_parameters():
             return self._back_off().calibrated(calibration)
         if isinstance(self.rule, Rule):
-            return self.rule
+            return self.rule.calibrated(calibration)
         return stored if self.rule in (None, stored.name) else named_rule(str(self.rule))
 
     def guarantee(self, rule: Rule, *, reweighted: bool = False) -> str:

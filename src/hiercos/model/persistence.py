@@ -179,7 +179,7 @@ def _chain_tensors(chains: HeldOutChains) -> dict[str, Tensor]:
     wrong = [value for chain in chains.wrong for value in chain]
     lengths = torch.tensor([len(chain) for chain in chains.wrong], dtype=torch.int64)
     first, flat = (torch.tensor(values, dtype=torch.float64) for values in (chains.first, wrong))
-    return {"first": first, "wrong": flat, "lengths": lengths}
+    return {"first": first, "wrong": flat, "lengths": lengths, "coarse": torch.tensor(chains.coarse, dtype=torch.int64)}
 
 
 def _configuration(stored: StoredModel) -> dict[str, Any]:
@@ -263,12 +263,12 @@ def _chains(tensors: Tensors, config: Mapping[str, Any] | None) -> HeldOutChains
     if config is None:
         return None
     found = _of_part(tensors, CALIBRATION)
-    first, flat, lengths = (found[name].tolist() for name in ("first", "wrong", "lengths"))
+    first, flat, lengths, coarse = (found[name].tolist() for name in ("first", "wrong", "lengths", "coarse"))
     ends = np.cumsum(lengths, dtype=np.int64)
     if len(lengths) != len(first) or min(lengths, default=0) < 0 or (ends[-1] if len(ends) else 0) != len(flat):
         raise ValueError(f"{WEIGHTS}: expected the chains of {len(first)} calibration samples")
     wrong = [flat[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-    return HeldOutChains.from_dict({"first": first, "wrong": wrong, **config})
+    return HeldOutChains.from_dict({"first": first, "wrong": wrong, "coarse": coarse, **config})
 
 
 def _load_encoder(

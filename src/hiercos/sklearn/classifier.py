@@ -173,7 +173,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         settings = extension_settings(self.classifier_, self._checked_settings())
         inputs, y = training_inputs(self, X, y, reset=False)
         codec = label_codec(y, self.taxonomy_ if taxonomy is None else taxonomy_argument(taxonomy))
-        dataset = completed(labelled_dataset(inputs, y, codec, None, purpose="extend"), test=False)
+        dataset = labelled_dataset(inputs, y, codec, None, purpose="extend")
+        dataset = completed(dataset, test=False, targets=settings.targets)
         change, stored = taxonomy_change(self.taxonomy_, codec.taxonomy), self.classifier_
         features = grown_features(stored, dataset, change, stored.memory, self._reading())
         self._keep(codec, self._train(features, settings))
@@ -207,7 +208,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
         Returns:
             Nodes and their probabilities, `decision.nodes` and `decision.probabilities`, shape (M,), -1 for the root;
-            `decision.guarantee` is the guarantee of a target as a sentence, "" where none holds.
+            `decision.guarantee` is the guarantee of a target as a sentence, "" where none holds; then a
+            `HiercosWarning` says why.
 
         Raises:
             RuleError: for a target that the calibration samples do not support.
@@ -215,7 +217,10 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self, "model_")
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(named_rule("back-off"), self.classifier_.calibration)
-        return rule(wanted.restricted(self._posterior(X)))
+        decision = rule(wanted.restricted(self._posterior(X)))
+        if not decision.guarantee and (reason := wanted.guarantee(rule)):
+            warnings.warn(reason, HiercosWarning, stacklevel=2)
+        return decision
 
     def explain(self, X: Any, **request: Any) -> list[dict[str, Any]]:
         """The reason for each answer of the rule: probabilities, and energies of Hier-COS, along its path.

@@ -99,8 +99,7 @@ def calibrate(
     if aside is not None and len(aside.labels):
         posterior = calibration.posterior(aside.scores, taxonomy)
         nodes = nodes_of_labels(aside.labels.numpy(), taxonomy)
-        exact = set_aside is not None and class_weights is None  # no guarantee holds for another class prior
-        chains = held_out_chains(posterior, nodes, exchangeable=exact)
+        chains = held_out_chains(posterior, nodes, exchangeable=set_aside is not None)
     return Calibration(temperature, class_weights, fitted_on, chains)
 
 

@@ -116,6 +116,8 @@ class Settings:
                 raise SettingsError(f"expected {name} above 0, got {value}")
         if self.dropout is not None and self.dropout >= 1:
             raise SettingsError(f"expected a dropout below 1, got {self.dropout}")
+        if self.targets and self.class_prior is not None:
+            raise SettingsError("targets: expected no class_prior with it, for which no guarantee holds")
         if not 0 <= self.seed < 2**31:
             raise SettingsError(f"expected a seed from 0 to {2**31 - 1}, got {self.seed}")
 

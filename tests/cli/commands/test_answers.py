@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +17,8 @@ import torch
 from blobs import cloud
 from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.cli.app import run
+from hiercos.data import completed, load_dataset
+from hiercos.errors import HiercosWarning
 from hiercos.hub import load_pipeline
 from hiercos.model import load_model
 from trees import TOY17
@@ -57,8 +60,6 @@ def test_levels_with_names_have_columns_of_these_names(folder: Path, capsys: pyt
 
 
 def test_the_calibration_rows_are_stored_and_used_for_nothing_else(folder: Path) -> None:
-    from hiercos.data import completed, load_dataset
-
     data = completed(load_dataset(folder / "data.npz", taxonomy=folder / "tree.csv"), targets=True)
     aside = data.rows("calibration")
     assert json.loads((folder / "m" / "record.json").read_text())["learned"]["rows"] == 1200 - len(aside) - len(
@@ -312,10 +313,52 @@ def test_what_cannot_be_answered_is_one_sentence_and_nothing_written(
     assert not out.exists()
 
 
-def test_an_estimator_guarantees_a_target_only_if_it_set_samples_aside() -> None:
-    features, labels = cloud(TOY17, 400)
-    plain = HierarchicalClassifier(TOY17, random_state=0, epochs=2).fit(features.numpy(), labels.numpy())
-    assert plain.predict_node(features.numpy(), target_containment=0.9).guarantee == ""
-    aside = HierarchicalClassifier(TOY17, random_state=0, epochs=2, options={"targets": True})
-    decision = aside.fit(features.numpy(), labels.numpy()).predict_node(features.numpy(), target_containment=0.9)
-    assert "P(the answer contains the truth) >= 0.9" in decision.guarantee
+UNSURE = re.compile(
+    r"No guarantee holds for the target: measured on \d+ held-out rows of the model before the last fit; training with "
+    r"targets=true sets rows aside for one\."
+)
+
+
+def test_an_estimator_guarantees_a_target_only_if_it_set_samples_aside_and_else_says_why_not() -> None:
+    features, labels = (each.numpy() for each in cloud(TOY17, 400))
+    settings: dict[str, Any] = {"method": "tree-logistic", "random_state": 0}
+    plain = HierarchicalClassifier(TOY17, **settings, memory=5).fit(features, labels)
+    with pytest.warns(HiercosWarning, match=UNSURE):
+        assert plain.predict_node(features, target_containment=0.9).guarantee == ""
+    aside = HierarchicalClassifier(TOY17, **settings, memory=5, options={"targets": True}).fit(features, labels)
+    for fitted in (aside, aside.extend(features, labels)):
+        decision = fitted.predict_node(features, target_containment=0.9)
+        assert "P(the answer contains the truth) >= 0.9" in decision.guarantee
+    with pytest.warns(HiercosWarning, match="No guarantee holds for the target: classes are restricted"):
+        aside.predict_node(features, target_containment=0.9, within="A1")
+    with pytest.warns(HiercosWarning, match=UNSURE):
+        plain.extend(features, labels).predict_node(features, target_containment=0.9)
+
+
+def test_an_extended_model_says_whether_its_target_has_a_guarantee_and_coarse_rows_are_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    features, labels = (each.numpy() for each in cloud(TOY17, 800))
+    paths = [
+        TOY17.path_text(int(TOY17.parents[leaf] if row % 3 == 0 and TOY17.parents[leaf] >= 0 else leaf))
+        for row, leaf in enumerate(TOY17.leaves[labels])
+    ]
+    np.savez(folder / "coarse.npz", features=features, labels=paths)
+    data, tree = str(folder / "coarse.npz"), ["--taxonomy", str(folder / "tree.csv")]
+    command = ["train", data, *tree, "--method", "path-softmax", "--epochs", "2", "--memory", "5", "--device", "cpu"]
+    for name, options, told in (("plain", [], UNSURE.pattern), ("aside", ["--set", "targets=true"], "if labels are")):
+        assert run([*command, *options, "--out", str(folder / name)]) == 0
+        extend = ["extend", str(folder / name), data, *tree, "--epochs", "2", "--device", "cpu", *options]
+        assert run([*extend, "--out", str(folder / f"{name}-extended")]) == 0
+        for model in (name, f"{name}-extended"):
+            capsys.readouterr()
+            predict = ["predict", str(folder / model), str(folder / "new.npz"), "--output", str(folder / "out.csv")]
+            assert run([*predict, "--target-containment", "0.8"]) == 0
+            assert re.search(told, capsys.readouterr().err)
+    assert run([*predict, "--rule", "back-off:target_containment=0.8,coarse_as_wrong=true"]) == 0
+    assert "above a class: what stands below counted as wrong." in capsys.readouterr().err
+    stored = load_model(folder / "aside").calibration
+    assert stored is not None
+    known = load_dataset(folder / "coarse.npz", taxonomy=folder / "tree.csv")
+    aside = completed(known, targets=True).rows("calibration")
+    assert stored.coarse == tuple(np.flatnonzero(known.labels[aside] >= TOY17.num_classes).tolist())
