@@ -14,7 +14,7 @@ import numpy as np
 from hiercos.decisions import Posterior, Rule, rule
 from hiercos.evaluation import LabelledPosterior, values_by_rule
 from hiercos.metrics import functional as HF
-from hiercos.model import load_model
+from hiercos.model import Classifier
 
 MOST = 6000  # test rows
 SHORT = {
@@ -27,10 +27,10 @@ SHORT = {
 
 def test_scores(folder: Path) -> LabelledPosterior:
     """Posterior of a model's test split, from its stored scores."""
-    stored = load_model(folder)
+    stored = Classifier.load(folder)
     with np.load(folder / "scores.npz", allow_pickle=False) as arrays:
         order = np.random.default_rng(0).permutation(len(arrays["labels"]))[:MOST]
-        posterior = stored.posterior(arrays["scores"][order])
+        posterior = stored.calibrated(arrays["scores"][order])
         return LabelledPosterior(posterior, stored.model.taxonomy.leaves[arrays["labels"][order]])
 
 

@@ -22,7 +22,7 @@ from sklearn.isotonic import IsotonicRegression
 from hiercos.data import as_inputs, load_dataset
 from hiercos.decisions import Posterior, fit_temperature, log_softmax
 from hiercos.encoders import ReadConfig
-from hiercos.model import load_model, model_samples, posteriors
+from hiercos.model import Classifier
 from hiercos.taxonomy import Taxonomy
 
 PENALTIES = (1.0, 10.0, 100.0, 1000.0)
@@ -32,13 +32,12 @@ Fit = Callable[[np.ndarray, np.ndarray, Taxonomy], Callable[[np.ndarray], np.nda
 
 def validation_scores(folder: Path, source: str) -> tuple[np.ndarray, np.ndarray, Taxonomy]:
     """Scores (M, C) and classes (M,) of the validation rows."""
-    stored, data = load_model(folder), load_dataset(source)
+    stored, data = Classifier.load(folder), load_dataset(source)
     rows, fabric = data.rows("val"), Fabric(accelerator="cpu", devices=1)
     fabric.launch()
     config = ReadConfig(fabric)
     inputs = as_inputs(data.inputs.values(rows) if data.kind == "texts" else np.asarray(data.inputs)[rows], data.kind)
-    found = list(posteriors(stored, model_samples(stored, inputs, config), config))
-    return np.concatenate([each.scores for each in found]), np.asarray(data.labels)[rows], stored.model.taxonomy
+    return stored.scores(inputs, config)[0], np.asarray(data.labels)[rows], stored.model.taxonomy
 
 
 def by_temperature(scores: np.ndarray, labels: np.ndarray, _: Taxonomy) -> Callable[[np.ndarray], np.ndarray]:

@@ -29,7 +29,7 @@ from hiercos import Taxonomy
 from hiercos.decisions import Posterior, rule
 from hiercos.decisions.best_order import cost_steps, expected_costs
 from hiercos.geometry import class_path_sums
-from hiercos.model import load_model
+from hiercos.model import Classifier
 from hiercos.taxonomy import Floats
 from trees import inaturalist_tree, tree_called
 
@@ -112,9 +112,9 @@ def print_hops_order(taxonomy: Taxonomy, solved: int) -> None:
 def print_given_up(runs: Path, rows: int) -> None:
     """Part (c) for the runs of a comparison."""
     for file in sorted(runs.glob("runs/*/seed-*/scores.npz")):
-        stored = load_model(file.parent)
+        stored = Classifier.load(file.parent)
         with np.load(file) as arrays:
-            posterior = stored.posterior(arrays["scores"][:rows])
+            posterior = stored.calibrated(arrays["scores"][:rows])
         best, ours = best_orders(posterior), rule("hops").ranking(posterior)
         same = np.mean(best.argmax(axis=1) == ours.argmax(axis=1))
         given_up = mean_expected_hops(best, posterior) - mean_expected_hops(ours, posterior)

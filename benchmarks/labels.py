@@ -35,9 +35,9 @@ import torch
 
 from hiercos.cli.app import run
 from hiercos.data import Dataset, load_dataset
-from hiercos.encoders import ReadConfig, launched
+from hiercos.encoders import launched
 from hiercos.methods import METHODS
-from hiercos.model import evaluate, load_model, model_samples, posteriors
+from hiercos.model import Classifier, evaluate
 from hiercos.options import batch_size_for
 from hiercos.paper import level_costs, level_model
 from hiercos.taxonomy import IntArray, Taxonomy
@@ -233,11 +233,8 @@ def accuracies(
     folder: Path, dataset: Dataset, labels: Sequence[str], is_old: IntArray, split: str = "test"
 ) -> list[float]:
     """Accuracy in percent on the old, the new and all rows of a split; classes that a model lacks are wrong."""
-    stored, rows = load_model(folder), dataset.rows(split)
-    samples = model_samples(stored, dataset.inputs.take(rows), ReadConfig(launched("cpu")))
-    classes = np.concatenate(
-        [each.classes.argmax(axis=1) for each in posteriors(stored, samples, ReadConfig(launched("cpu")))]
-    )
+    stored, rows = Classifier.load(folder), dataset.rows(split)
+    classes = stored.posterior(dataset.inputs.take(rows)).classes.argmax(axis=1)
     taxonomy = stored.model.taxonomy
     answers = [taxonomy.path_text(int(taxonomy.leaves[label])) for label in classes]
     right = np.array([answer == labels[row] for answer, row in zip(answers, rows, strict=True)])
@@ -254,7 +251,7 @@ def levels(asked: argparse.Namespace) -> None:
         length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
         train = ["train", asked.data, "--method", "hier-cos", *length, "--device", "cpu"]
         check(run([*train, "--out", str(out)]))
-        stored, rows = load_model(out), dataset.rows("test")
+        stored, rows = Classifier.load(out), dataset.rows("test")
         for level in range(1, dataset.taxonomy.height + 1):
             pruned = level_model(stored, level)
             costs = level_costs(stored, pruned, dataset.inputs.take(rows), dataset.labels[rows], level)

@@ -27,7 +27,7 @@ from geometry import THREADS, interleaved_seconds
 from hiercos.cli.app import run
 from hiercos.data import Dataset, Float32Array, Inputs, Vectors, load_test_samples
 from hiercos.encoders import ReadConfig, SingleDevice, TfidfEncoder, channels_last
-from hiercos.model import load_model, posterior_of
+from hiercos.model import Classifier
 from hiercos.onnx import (
     InferenceConfig,
     OnnxExport,
@@ -108,19 +108,19 @@ def print_model(title: str, export: OnnxExport, samples: Dataset, inputs: Inputs
 
 def export_of(folder: Path, data: str, start: Start) -> tuple[OnnxExport, Dataset]:
     """The export of a model in a folder, and what to test it with."""
-    export = export_onnx(load_model(folder), start=start)
+    export = export_onnx(Classifier.load(folder), start=start)
     return export, load_test_samples(data, export.description.taxonomy)
 
 
 def print_texts(folder: str, data: str, threads: int) -> None:
     """A row of a table: an exported model of texts beside its folder, on all test texts of the data."""
-    stored = load_model(folder)
+    stored = Classifier.load(folder)
     texts = load_test_samples(data, stored.model.taxonomy, on_error="skip").inputs
-    expected = posterior_of(stored, texts, ReadConfig(SingleDevice("cpu")))
+    expected = stored.posterior(texts, ReadConfig(SingleDevice("cpu")))
     with TemporaryDirectory() as written:
         files = export_onnx(stored).write(Path(written, "model.onnx"))
         size = sum(file.stat().st_size for file in files)
-        model = load_onnx_model(files[0], threads=threads)
+        model = OnnxModel.load(files[0], threads=threads)
     start = process_time()
     found = list(model.posteriors(texts, InferenceConfig()))
     rate = len(texts) / (process_time() - start)
@@ -148,7 +148,7 @@ def main() -> None:
         texts, images = Path(folder, "texts"), Path(folder, "images")
         trained("icd10cm:9,10", texts, "--epochs", "10")
         export, samples = export_of(texts, "icd10cm:9,10", "features")
-        encoder = load_model(texts).encoder
+        encoder = Classifier.load(texts).encoder
         assert isinstance(encoder, TfidfEncoder)
         features = Vectors(encoder.features.transform(samples.inputs.values(range(len(samples.inputs)))).toarray())
         print_model("features of ICD-10-CM", export, samples, features, options.threads)

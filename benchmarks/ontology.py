@@ -34,12 +34,10 @@ import torch
 from labels import Records, check, print_row
 
 from hiercos.cli.app import run
-from hiercos.data import Texts
 from hiercos.decisions import Posterior, rule
-from hiercos.encoders import ReadConfig, launched
 from hiercos.methods import METHODS
 from hiercos.metrics import functional as HF
-from hiercos.model import load_model, model_samples, posteriors
+from hiercos.model import Classifier
 from hiercos.paper.wordnet import read_wordnet
 from hiercos.taxonomy import IntArray, Taxonomy, part_above, part_below, taxonomy_facts, tree_lines
 
@@ -207,9 +205,7 @@ def trained(
 
 def test_posterior(folder: Path, texts: Sequence[str]) -> Posterior:
     """Calibrated probabilities of the model in a folder."""
-    stored, config = load_model(folder), ReadConfig(launched("cpu"))
-    found = list(posteriors(stored, model_samples(stored, Texts(texts), config), config))
-    return Posterior(np.concatenate([each.classes for each in found]), stored.model.taxonomy)
+    return Classifier.load(folder).posterior(texts)
 
 
 def class_figures(posterior: Posterior, nodes: IntArray, taxonomy: Taxonomy) -> list[str]:

@@ -20,7 +20,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from hiercos.model import load_model
+from hiercos.model import Classifier
 from trees import CHAPTER_LEVELS, layered_tree
 
 FEATURES, BATCH, ROWS, MANY_ROWS = 256, 1024, 100_000, 1_000_000
@@ -70,7 +70,7 @@ def predict(model: Path, features: Path) -> tuple[float, float]:
 @torch.no_grad()
 def bare_seconds(model: Path, features: Path) -> float:
     """Seconds of the network and an argmax on the same batches."""
-    network = load_model(model).model.eval()
+    network = Classifier.load(model).model.eval()
     inputs = torch.from_numpy(np.load(features)["features"])
     start = perf_counter()
     for batch in inputs.split(BATCH):

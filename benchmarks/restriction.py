@@ -19,7 +19,7 @@ from hiercos.data import InputBatch, Vectors, load_dataset
 from hiercos.decisions import AnswerRequest, Posterior
 from hiercos.decisions.posterior import classes_at_or_below
 from hiercos.evaluation import RowWeights
-from hiercos.model import answer_columns, array_scores, load_model
+from hiercos.model import Classifier, answer_columns, array_scores
 from hiercos.taxonomy import IntArray, Taxonomy
 
 
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2048)
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
-    stored, data = load_model(options.model), load_dataset(options.features)
+    stored, data = Classifier.load(options.model), load_dataset(options.features)
     taxonomy, rule = stored.model.taxonomy, stored.rule
     rows = data.rows("test")[: options.rows]
     vectors, labels = np.asarray(data.inputs)[rows], taxonomy.leaves[data.labels[rows]]
@@ -65,7 +65,7 @@ def main() -> None:
     scores = array_scores(stored.model, vectors, "cpu").numpy()
 
     def predicted(limit: Callable[[Posterior], Posterior]) -> str:
-        posterior = limit(stored.posterior(array_scores(stored.model, vectors, "cpu").numpy()))
+        posterior = limit(stored.calibrated(array_scores(stored.model, vectors, "cpu").numpy()))
         columns = answer_columns(batch, posterior, rule)
         return csv_text([list(columns), *zip(*columns.values(), strict=True)])
 
@@ -73,12 +73,12 @@ def main() -> None:
         {name: lambda limit=limit: predicted(limit) for name, limit in limits.items()}, options.rounds
     )
     alone = shortest_times(
-        {name: lambda limit=limit: rule(limit(stored.posterior(scores))) for name, limit in limits.items()},
+        {name: lambda limit=limit: rule(limit(stored.calibrated(scores))) for name, limit in limits.items()},
         options.rounds,
     )
     print(f"{options.model.name}: {taxonomy!r}, {len(rows):,} rows, rule {rule.name}")
     for name, limit in limits.items():
-        right = np.mean(rule(limit(stored.posterior(scores))).nodes == labels)
+        right = np.mean(rule(limit(stored.calibrated(scores))).nodes == labels)
         times = [1e6 * each[name] / len(rows) for each in (whole, alone)]
         ratios = [each[name] / each["all classes"] for each in (whole, alone)]
         print(

@@ -42,7 +42,7 @@ from hiercos.encoders import ReadConfig, TextFeatures
 from hiercos.encoders.embedding import embed_dataset
 from hiercos.encoders.feature_file import write_features
 from hiercos.methods import Model
-from hiercos.model import StoredModel, save_model
+from hiercos.model import Classifier
 from hiercos.onnx.format import check_seal
 from hiercos.records import RECORD_FILE, records_json
 from hiercos.storage import DIGEST, FILES, StorageError, opened, write
@@ -291,8 +291,8 @@ def model_saved(seed: int) -> Action:
 
     def save(folder: Path) -> int:
         torch.manual_seed(seed)
-        model = StoredModel(Model(TOY17, 6, "cross-entropy").eval(), None, temperature=1.0 + seed)
-        save_model(folder / "model", model, {RECORD_FILE: records_json([record(seed=seed)])})
+        model = Classifier(Model(TOY17, 6, "cross-entropy").eval(), None, temperature=1.0 + seed)
+        model.save(folder / "model", {RECORD_FILE: records_json([record(seed=seed)])})
         return 0
 
     return save

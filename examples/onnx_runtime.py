@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 
 from hiercos.data import load_dataset
-from hiercos.model import load_model
+from hiercos.model import Classifier
 from hiercos.onnx import export_onnx
 from hiercos.training import Settings, features_of, train
 
@@ -21,7 +21,7 @@ def export_model(folder: Path) -> list[str]:
     settings = Settings("path-softmax", epochs=5, batch_size=64, dim=128, refit=False)  # of these vectors
     data = features_of(load_dataset("icd10cm:3,8")).for_method(settings)  # phrases as vectors (M, 128)
     train(data, settings, folder=folder / "model")
-    exported = export_onnx(load_model(folder / "model"), start="features")  # as `hiercos export --from features`
+    exported = export_onnx(Classifier.load(folder / "model"), start="features")  # as `hiercos export --from features`
     exported.write(folder / "model.onnx")
     print(f"onnxruntime and PyTorch differ by {exported.difference:.0e}")
     test = data.samples("test")

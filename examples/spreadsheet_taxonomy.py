@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from hiercos import Taxonomy
 from hiercos.data import load_dataset
-from hiercos.hub import load_pipeline
+from hiercos.hub import PretrainedModel
 
 SHEET = Path(__file__).with_name("electronics.csv")  # the kinds of goods that a shop sells
 
@@ -46,10 +46,10 @@ with SHEET.open(encoding="utf-8-sig", newline="") as stream, TemporaryDirectory(
     settings = ["--effort", "quick", "--device", "cpu"]  # "normal", the default, is more accurate and takes longer
     command = ["hiercos", "train", "sold.csv", "--taxonomy", "tree.csv", *columns, *settings, "--out", "model"]
     subprocess.run([sys.executable, "-m", *command], cwd=folder, check=True)
-    pipeline = load_pipeline(folder / "model", device="cpu")
+    model = PretrainedModel.from_pretrained(folder / "model")
 
-record = pipeline.pretrained.record
+record = model.record
 print(f"test top-1 {record.metrics['top1']:.3f}  HOPS {record.metrics['hops']:.3f}")
-(answer,) = pipeline("wireless controller for the xbox")
-for level, node, probability in zip(header, answer["path"], answer["path_probabilities"], strict=True):
-    print(f"{level}: {node} ({probability:.0%})")
+(answer,) = model.classifier.answers("wireless controller for the xbox", explain=True)
+for number, level in enumerate(header, start=1):
+    print(f"{level}: {answer[level]} ({answer[f'probability_{number}']:.0%})")

@@ -8,20 +8,20 @@ from lightning_fabric import Fabric
 from hiercos.data import InputBatch, UnlabelledInputs
 from hiercos.decisions import Posterior, Rule
 from hiercos.encoders import ReadConfig
-from hiercos.model import StoredModel, answer_columns, posterior_batches
+from hiercos.model import Classifier, answer_columns
 from hiercos.onnx import InferenceConfig, OnnxModel
 
 
 def stored_rows(
-    stored: StoredModel, inputs: UnlabelledInputs, fabric: Fabric, top: int | None = None
+    stored: Classifier, inputs: UnlabelledInputs, fabric: Fabric, top: int | None = None
 ) -> list[dict[str, Any]]:
-    return _rows(posterior_batches(stored, inputs, ReadConfig(fabric)), stored.rule, top)
+    return _rows(stored.batches(inputs, ReadConfig(fabric)), stored.rule, top)
 
 
 def exported_rows(
     model: OnnxModel, inputs: UnlabelledInputs, config: InferenceConfig | None = None, top: int | None = None
 ) -> list[dict[str, Any]]:
-    return _rows(model.posterior_batches(inputs, config or InferenceConfig()), model.rule, top)
+    return _rows(model.batches(inputs, config), model.rule, top)
 
 
 def _rows(batches: Iterable[tuple[InputBatch, Posterior]], rule: Rule, top: int | None) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from hiercos.encoders.encoder import TfidfEncoder
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.errors import FaultsError
 from hiercos.methods import Model, Projection, csr_tensor
-from hiercos.model import StoredModel, load_model, save_model
+from hiercos.model import Classifier
 from hiercos.records import CHECKPOINT, Record
 from hiercos.training import Settings, train
 from hiercos.training.checkpoint import Checkpoint, find_checkpoint, write_checkpoint
@@ -46,10 +46,10 @@ def text_model(folder: Path) -> Stored:
     features = TextFeatures.fit(TEXTS)
     projection = Projection.fit(features.transform(TEXTS), dim=6, seed=0)
     model = Model(TOY17, 6, "hier-cos", {"width": 9}, projection=projection).eval()
-    save_model(folder, StoredModel(model, TfidfEncoder(features), temperature=1.5))
+    Classifier(model, TfidfEncoder(features), temperature=1.5).save(folder)
 
     def read() -> Answer:
-        stored = load_model(folder)
+        stored = Classifier.load(folder)
         assert isinstance(stored.encoder, TfidfEncoder)
         scores = stored.model(csr_tensor(stored.encoder.features.transform(TEXTS)))
         return (bits(scores), stored.rule, stored.temperature, stored.model.taxonomy)
@@ -63,7 +63,7 @@ def run_folder(folder: Path) -> Stored:
     train(blob_data(), settings, fabric=fabric, folder=folder)
 
     def read() -> Answer:
-        stored, record = load_model(folder), Record.read(folder)
+        stored, record = Classifier.load(folder), Record.read(folder)
         state = {name: bits(tensor) for name, tensor in stored.model.state_dict().items()}
         return (state, stored.rule, stored.temperature, stored.model.taxonomy, record)
 
@@ -98,13 +98,13 @@ def features(folder: Path, environment: Callable[[str, str], None]) -> Stored:
 
 
 def export(folder: Path) -> Stored:
-    from hiercos.onnx import load_onnx_model
+    from hiercos.onnx import OnnxModel
     from onnx_exports import of_texts
 
     of_texts().export.write(folder / "model.onnx")
 
     def read() -> Answer:
-        model = load_onnx_model(folder / "model.onnx", threads=1)
+        model = OnnxModel.load(folder / "model.onnx", threads=1)
         assert model.text_map is not None
         return (np.asarray(model.text_map(["a red dog"])).tobytes(), model.rule, model.taxonomy)
 

@@ -49,7 +49,7 @@ from hiercos.evaluation import (
     read_scores,
 )
 from hiercos.methods import Model
-from hiercos.model import Memory, ModelError, StoredModel, load_model, save_model
+from hiercos.model import Classifier, Memory, ModelError
 from hiercos.model.persistence import FORMAT, TAXONOMY, VOCABULARY, WEIGHTS, read_config
 from hiercos.onnx import open_onnx_model
 from hiercos.onnx.format import (
@@ -270,7 +270,7 @@ def model_folder(folder: Path, others: dict[str, str | bytes] | None = None, **p
     """A model folder of texts."""
     texts = TextFeatures.fit(["red car", "a cat", "the dog"])
     model = Model(TREE, texts.width, "cross-entropy").eval()
-    save_model(folder, StoredModel(model, TfidfEncoder(texts), rule("crm"), **parts), others)
+    Classifier(model, TfidfEncoder(texts), rule("crm"), **parts).save(folder, others)
     return folder
 
 
@@ -284,7 +284,7 @@ def folder_targets(folder: Path) -> Iterator[Target]:
     whole = model_folder(folder / "whole", {SCORES: scores, INPUTS: shown}, **parts)
 
     def loaded(place: Path) -> object:
-        stored = load_model(place)
+        stored = Classifier.load(place)
         assert isinstance(stored.encoder, TfidfEncoder)
         return stored.encoder.features.transform(["a red car"])
 

@@ -14,7 +14,7 @@ from hiercos.decisions import rule
 from hiercos.encoders.encoder import FrozenEncoder, TfidfEncoder
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import Model, Projection, csr_tensor
-from hiercos.model import StoredModel
+from hiercos.model import Classifier
 from hiercos.onnx.export import OnnxExport, export_onnx
 from hiercos.training import Features, Settings, train
 from trees import TOY17
@@ -25,7 +25,7 @@ TEXTS = ("red car", "red cat", "blue car", "blue dog", "green dog", "a red truck
 class Exported(NamedTuple):
     """A model and what was made of it."""
 
-    stored: StoredModel
+    stored: Classifier
     export: OnnxExport
 
 
@@ -47,14 +47,14 @@ def untrained(tree: Taxonomy, features: torch.Tensor, method: str, **options: An
 def of_vectors() -> Exported:
     """A model that the rule `hops` speaks for."""
     model = untrained(TOY17, cloud(TOY17, 34)[0], "path-softmax", width=64)
-    return _exported(StoredModel(model, None, rule("auto"), 0.8))
+    return _exported(Classifier(model, None, rule("auto"), 0.8))
 
 
 @cache
 def of_energies() -> Exported:
     """A model of Hier-COS, whose energies explain its answers."""
     model = untrained(TOY17, cloud(TOY17, 34)[0], "hier-cos", width=32)
-    return _exported(StoredModel(model, None, rule("none"), 0.8))
+    return _exported(Classifier(model, None, rule("none"), 0.8))
 
 
 @cache
@@ -65,7 +65,7 @@ def of_texts() -> Exported:
     projection = Projection.fit(vectors, dim=4, seed=0)
     model = untrained(TREE, projection(csr_tensor(vectors)), "cross-entropy")
     model.projection = projection
-    return _exported(StoredModel(model, TfidfEncoder(texts), rule("crm"), 1.5))
+    return _exported(Classifier(model, TfidfEncoder(texts), rule("crm"), 1.5))
 
 
 @cache
@@ -73,10 +73,10 @@ def of_images() -> Exported:
     """A model behind a frozen backbone, without a rule."""
     backbone = small_backbone().eval()
     model = untrained(TREE, torch.randn(40, 6, generator=torch.Generator().manual_seed(1)), "hier-cos", width=8)
-    return _exported(StoredModel(model, FrozenEncoder(backbone)))
+    return _exported(Classifier(model, FrozenEncoder(backbone)))
 
 
-def _exported(stored: StoredModel) -> Exported:
+def _exported(stored: Classifier) -> Exported:
     return Exported(stored, export_onnx(stored))
 
 

@@ -21,7 +21,7 @@ from hiercos.encoders import LabelledVectors, launched
 from hiercos.evaluation import model_metrics
 from hiercos.hub import load_pipeline
 from hiercos.methods import Model
-from hiercos.model import StoredModel, save_model
+from hiercos.model import Classifier
 from hiercos.onnx import InferenceConfig, open_onnx_model
 from hiercos.onnx.format import FEATURES, LEAVES, OPSET, OnnxDescription, onnx_library, sealed
 from trees import random_tree
@@ -36,16 +36,16 @@ Listed = list[tuple[str, float]]  # path and probability of each class that is l
 pytest.importorskip("onnxruntime")
 
 
-def identity_model(taxonomy: Taxonomy, name: str, temperature: float) -> StoredModel:
+def identity_model(taxonomy: Taxonomy, name: str, temperature: float) -> Classifier:
     """A model whose class scores are its vectors."""
     model = Model(taxonomy, taxonomy.num_classes, "cross-entropy").eval()
     with torch.no_grad():
         for parameter in model.head.parameters():
             parameter.copy_(torch.eye(len(parameter)) if parameter.ndim == 2 else torch.zeros(len(parameter)))
-    return StoredModel(model, None, rule(name), temperature)
+    return Classifier(model, None, rule(name), temperature)
 
 
-def identity_graph(stored: StoredModel) -> bytes:
+def identity_graph(stored: Classifier) -> bytes:
     """The same as an ONNX file with the one output that answers are made of."""
     onnx, count = onnx_library("onnx"), stored.model.taxonomy.num_classes
     info = onnx.helper.make_tensor_value_info
@@ -88,8 +88,13 @@ def command_lists(folder: Path, scores: NDArray[np.float32], *options: str) -> l
 
 def named_lists(answers: list[dict[str, Any]]) -> list[Listed]:
     for answer in answers:
-        assert {**answer["top_k"][0], "top_k": answer["top_k"]} == answer  # the answer is the first of the list
-    return [[(" > ".join(each["path"]), each["probability"]) for each in answer["top_k"]] for answer in answers]
+        first, (same, *_) = {**answer}, answer["top"]
+        assert {name: first[name] for name in same if name != "rank"} | {"rank": 1} == same  # the answer comes first
+    levels = [name for name in answers[0] if name.startswith("level_")]
+    return [
+        [(" > ".join(filter(None, map(each.get, levels))), each["confidence"]) for each in answer["top"]]
+        for answer in answers
+    ]
 
 
 def printed(lists: list[Listed]) -> list[Listed]:
@@ -107,12 +112,12 @@ def test_every_interface_gives_the_same_answer_to_the_same_scores(name: str, see
     decision, expected = rule(name)(posterior), expected_lists(posterior, name)
     firsts = list(zip(map(taxonomy.path_text, decision.nodes.tolist()), decision.probabilities.tolist(), strict=True))
     assert [listed[0] for listed in expected] == firsts
-    save_model(tmp_path, stored)
+    stored.save(tmp_path)
     assert command_lists(tmp_path, scores) == printed([[first] for first in firsts])
     assert command_lists(tmp_path, scores, "--top", str(TOP)) == printed(expected)
-    assert named_lists(load_pipeline(tmp_path, device="cpu", batch_size=50)(scores, top_k=TOP)) == expected
+    assert named_lists(load_pipeline(tmp_path, device="cpu", batch_size=50)(scores, top=TOP)) == printed(expected)
     exported = open_onnx_model(identity_graph(stored))
-    assert named_lists(exported.predict(scores, top_k=TOP, config=InferenceConfig(batch_size=33))) == expected
+    assert named_lists(exported.answers(scores, top=TOP, config=InferenceConfig(batch_size=33))) == printed(expected)
     estimator = HierarchicalClassifier.load(tmp_path)
     paths = [" > ".join(filter(None, path)) for path in estimator.predict_path(scores).tolist()]
     assert paths == [path for path, _ in firsts]

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hiercos.model import save_model
 from onnx_exports import of_texts, of_vectors
 
 HEAVY = ("lightning_fabric", "torchmetrics", "transformers", "torch._dynamo", "onnx", "matplotlib")
@@ -34,7 +33,7 @@ def test_heavy_libraries_are_imported_only_where_they_are_used(code: str, absent
 
 @pytest.mark.parametrize("kind", ["texts", "vectors"])
 def test_predictions_of_a_stored_model_import_neither_training_nor_metrics(kind: str, tmp_path: Path) -> None:
-    save_model(tmp_path / "model", (of_texts() if kind == "texts" else of_vectors()).stored)
+    (of_texts() if kind == "texts" else of_vectors()).stored.save(tmp_path / "model")
     source = tmp_path / ("inputs.csv" if kind == "texts" else "inputs.npz")
     if kind == "texts":
         source.write_text("text\nred car\n", encoding="utf-8")

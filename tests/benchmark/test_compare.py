@@ -10,7 +10,7 @@ from blobs import blob_data
 from colours import colour_data
 from hiercos.benchmark import Entry, Outcome, Task, Tuning, compare, ship_model
 from hiercos.encoders import ReadConfig
-from hiercos.model import load_model
+from hiercos.model import Classifier
 from hiercos.records import Record
 from hiercos.training import RunError, Settings, raw_features
 from hiercos.training.loop import TrainingError
@@ -100,7 +100,7 @@ def test_training_that_fails_names_the_run(fabric: Fabric, tmp_path: Path) -> No
 def test_the_model_of_a_record_is_shipped_with_its_rule_and_temperature(fabric: Fabric, tmp_path: Path) -> None:
     records = compare(fabric, blob_data(), ENTRIES[:1], [3], tmp_path / "out")
     ship_model(records[2], tmp_path / "out", tmp_path / "shipped")
-    shipped, run = load_model(tmp_path / "shipped"), load_model(tmp_path / "out/runs/cross-entropy/seed-3")
+    shipped, run = Classifier.load(tmp_path / "shipped"), Classifier.load(tmp_path / "out/runs/cross-entropy/seed-3")
     assert shipped.rule.to_dict() == records[2].fitted_rule
     assert (run.rule.name, shipped.temperature) == ("none", records[2].temperature)
     assert Record.read(tmp_path / "shipped", "hops") == records[2]

@@ -8,23 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from lightning_fabric import Fabric
 from PIL import Image
 
 from blobs import cloud
 from colours import TREE, pixels, small_backbone
 from hiercos.cli.app import run
 from hiercos.decisions import Posterior, rule
-from hiercos.encoders import ReadConfig
 from hiercos.encoders.encoder import FrozenEncoder, TfidfEncoder
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.errors import DataError
-from hiercos.hub import Pipeline, PretrainedModel, load_pipeline
+from hiercos.hub import PretrainedModel, load_pipeline
 from hiercos.hub.card import model_card
 from hiercos.hub.pretrained import HubError
 from hiercos.methods import Model, Projection, csr_tensor
 from hiercos.metrics.table import metric_spec
-from hiercos.model import ModelError, StoredModel, save_model
+from hiercos.model import Classifier, ModelError
 from hub_server import TOKEN, Repositories, hub
 from trees import TOY, TOY17
 
@@ -45,7 +43,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answers(model: PretrainedModel) -> torch.Tensor:
-    network = model.stored.model
+    network = model.classifier.model
     with torch.no_grad():
         return network.class_scores(network(cloud(TOY17, 34, seed=5)[0]))
 
@@ -55,7 +53,10 @@ def test_a_saved_model_is_the_same_model(trained: Path, tmp_path: Path) -> None:
     before.save_pretrained(tmp_path / "toys")
     after = PretrainedModel.from_pretrained(str(tmp_path / "toys"))
     assert torch.equal(answers(after), answers(before))
-    assert (after.stored.rule, after.stored.temperature) == (before.stored.rule, before.stored.temperature)
+    assert (after.classifier.rule, after.classifier.temperature) == (
+        before.classifier.rule,
+        before.classifier.temperature,
+    )
     assert after.taxonomy == TOY17
     assert before.record is not None
     assert after.record == replace(before.record, data={**before.record.data, "source": "data.npz"})
@@ -113,17 +114,17 @@ def test_the_card_says_how_good_each_level_is_and_what_the_tree_looks_like(train
 def test_the_card_says_whose_the_accuracy_is_where_each_level_was_chosen_by_itself(trained: Path) -> None:
     model = PretrainedModel.from_pretrained(trained)
     assert model.record is not None
-    assert "own best node" in model_card(model.stored, replace(model.record, rule="none"), "toys")
+    assert "own best node" in model_card(model.classifier, replace(model.record, rule="none"), "toys")
 
 
 def test_the_card_says_what_to_install_and_what_the_order_and_the_figures_mean(trained: Path) -> None:
     model = PretrainedModel.from_pretrained(trained)
-    card = model_card(model.stored, model.record, "someone/toys")
+    card = model_card(model.classifier, model.record, "someone/toys")
     assert "\npip install 'hiercos[hf]'\n" in card
     assert "by the decision rule `crm`" in card
     assert metric_spec("hops").meaning in card
     assert "| top-5 % ↑ |" in card
-    plain = model_card(replace(model.stored, rule=rule("none")), None, "toys")
+    plain = model_card(replace(model.classifier, rule=rule("none")), None, "toys")
     assert "\npip install hiercos\n" in plain
     assert "decision rule" not in plain
     assert metric_spec("hops").meaning not in plain
@@ -132,7 +133,7 @@ def test_the_card_says_what_to_install_and_what_the_order_and_the_figures_mean(t
 def test_the_card_names_a_backbone_that_is_not_in_the_folder() -> None:
     backbone = small_backbone()
     backbone.name = "timm:tiny"
-    frozen = StoredModel(Model(TREE, 6, "cross-entropy").eval(), FrozenEncoder(backbone))
+    frozen = Classifier(Model(TREE, 6, "cross-entropy").eval(), FrozenEncoder(backbone))
     card = model_card(frozen, None, "someone/colours")
     assert "\npip install 'hiercos[hf,images,timm]'\n" in card
     assert "The frozen backbone `timm:tiny` is not among the files: it is loaded by its name." in card
@@ -152,11 +153,14 @@ def test_the_command_of_the_card_makes_the_same_model_again(
     assert run([*shlex.split(command)[1:], "--device", "cpu"]) == 0
     again = PretrainedModel.from_pretrained("model")
     assert torch.equal(answers(again), answers(model))
-    assert (again.stored.rule, again.stored.temperature) == (model.stored.rule, model.stored.temperature)
+    assert (again.classifier.rule, again.classifier.temperature) == (
+        model.classifier.rule,
+        model.classifier.temperature,
+    )
 
 
 def test_a_model_without_a_record_has_a_card_without_figures(trained: Path, tmp_path: Path) -> None:
-    PretrainedModel(PretrainedModel.from_pretrained(trained).stored).save_pretrained(tmp_path / "toys")
+    PretrainedModel(PretrainedModel.from_pretrained(trained).classifier).save_pretrained(tmp_path / "toys")
     assert "accuracy" not in (tmp_path / "toys" / "README.md").read_text()
     assert PretrainedModel.from_pretrained(tmp_path / "toys").record is None
 
@@ -247,29 +251,22 @@ def test_without_huggingface_hub_the_extra_is_named(monkeypatch: pytest.MonkeyPa
 TEXTS = ["red car", "blue cat", "green castle", "a cloud in the sky", "a cat on a car"]
 
 
-@pytest.fixture(scope="module")
-def fabric() -> Fabric:
-    fabric = Fabric(accelerator="cpu", devices=1)
-    fabric.launch()
-    return fabric
-
-
-def of_texts() -> StoredModel:
+def of_texts() -> Classifier:
     torch.manual_seed(0)
     texts = TextFeatures.fit(TEXTS)
     projection = Projection.fit(texts.transform(TEXTS), dim=4, seed=0)
     model = Model(TOY17, projection.num_features, "cross-entropy", projection=projection).eval()
-    return StoredModel(model, TfidfEncoder(texts), rule("crm"), 0.5)
+    return Classifier(model, TfidfEncoder(texts), rule("crm"), 0.5)
 
 
-def of_images() -> StoredModel:
+def of_images() -> Classifier:
     torch.manual_seed(0)
-    return StoredModel(Model(TREE, 6, "hier-cos", {"width": 8}).eval(), FrozenEncoder(small_backbone()))
+    return Classifier(Model(TREE, 6, "hier-cos", {"width": 8}).eval(), FrozenEncoder(small_backbone()))
 
 
 def test_a_pipeline_of_a_folder_names_the_class_its_path_and_its_probability(tmp_path: Path) -> None:
     stored = of_texts()
-    save_model(tmp_path, stored)
+    stored.save(tmp_path)
     answers = load_pipeline(tmp_path, device="cpu")(TEXTS)
     assert isinstance(stored.encoder, TfidfEncoder)
     with torch.no_grad():
@@ -279,40 +276,45 @@ def test_a_pipeline_of_a_folder_names_the_class_its_path_and_its_probability(tmp
     for row, answer in enumerate(answers):
         label = int(risks[row].argmax())
         path = TOY17.path(int(TOY17.leaves[label]))
-        assert answer["label"] == TOY17.class_names[label]
-        assert answer["path"] == [TOY17.names[node] for node in path]
-        assert answer["score"] == pytest.approx(float(risks[row, label]))
-        assert answer["path_probabilities"] == pytest.approx([float(nodes[row, node]) for node in path])
-        assert answer["probability"] == answer["path_probabilities"][-1]
+        assert answer["class"] == TOY17.class_names[label]
+        names = [TOY17.names[node] for node in path]
+        assert [answer[f"level_{level}"] for level in range(1, 5)] == names + [""] * (4 - len(names))
+        assert answer["score"] == pytest.approx(float(risks[row, label]), abs=1e-6)
+        assert answer["confidence"] == pytest.approx(float(nodes[row, path[-1]]), abs=1e-6)
 
 
-def test_the_best_classes_come_best_first_and_ties_in_the_order_of_the_classes(fabric: Fabric) -> None:
-    pipeline = Pipeline(PretrainedModel(of_texts()), ReadConfig(fabric))
-    (answer,) = pipeline("red car", top_k=3)
-    assert len(answer["top_k"]) == 3
-    assert answer["top_k"][0] == {key: value for key, value in answer.items() if key != "top_k"}
-    likely = [other["probability"] for other in answer["top_k"][1:]]
+def test_the_best_classes_come_best_first_and_ties_in_the_order_of_the_classes() -> None:
+    (answer,) = of_texts().answers("red car", top=3)
+    assert [other["rank"] for other in answer["top"]] == [1, 2, 3]
+    first = {key: value for key, value in answer.items() if key not in ("row", "text", "top")}
+    assert answer["top"][0] == {"rank": 1, **first}
+    likely = [other["confidence"] for other in answer["top"][1:]]
     assert likely == sorted(likely, reverse=True)
-    assert len(pipeline("red car", top_k=99)[0]["top_k"]) == TOY17.num_classes
+    assert len(of_texts().answers("red car", top=99)[0]["top"]) == TOY17.num_classes
     flat = Model(TOY, 2, "cross-entropy").eval()
     for weight in flat.parameters():
         torch.nn.init.zeros_(weight)
-    (tied,) = Pipeline(PretrainedModel(StoredModel(flat, None)), ReadConfig(fabric))(np.ones((1, 2)), top_k=3)
-    assert [other["label"] for other in tied["top_k"]] == ["cat", "dog", "car"]
-    assert tied["path_probabilities"] == pytest.approx([2 / 3, 1 / 3])
+    (tied,) = Classifier(flat, None).answers(np.ones((1, 2)), top=3, explain=True)
+    assert [other["class"] for other in tied["top"]] == ["cat", "dog", "car"]
+    assert [tied["probability_1"], tied["probability_2"]] == pytest.approx([2 / 3, 1 / 3], abs=1e-6)
 
 
-def test_images_are_paths_or_opened_by_pillow(fabric: Fabric, tmp_path: Path) -> None:
-    pipeline = Pipeline(PretrainedModel(of_images()), ReadConfig(fabric))
+def shown(answers: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Answers without the name of the image."""
+    return [{name: value for name, value in answer.items() if name != "image"} for answer in answers]
+
+
+def test_images_are_paths_or_opened_by_pillow(tmp_path: Path) -> None:
+    pipeline = of_images().answers
     images = [Image.fromarray(square) for square in pixels(4)]
     paths = [tmp_path / f"{row}.png" for row in range(4)]
     for image, path in zip(images, paths, strict=True):
         image.save(path)
     answers = pipeline(images)
-    assert pipeline(paths) == answers
-    assert pipeline([images[0], *map(str, paths[1:])]) == answers
+    assert shown(pipeline(paths)) == shown(answers)
+    assert shown(pipeline([images[0], *map(str, paths[1:])])) == shown(answers)
     (alone,) = pipeline(images[0])
-    assert alone["label"] == answers[0]["label"]
+    assert alone["class"] == answers[0]["class"]
     assert alone["score"] == pytest.approx(answers[0]["score"], rel=1e-5)  # another batch size, other rounding
     turned = images[0].transpose(Image.Transpose.ROTATE_90)  # as a camera held upright stores it
     turned.getexif()[0x0112] = 6
@@ -321,11 +323,10 @@ def test_images_are_paths_or_opened_by_pillow(fabric: Fabric, tmp_path: Path) ->
 
 def test_a_loaded_model_becomes_a_pipeline(tmp_path: Path) -> None:
     stored = of_texts()
-    save_model(tmp_path, stored)
+    stored.save(tmp_path)
     pipeline = load_pipeline(PretrainedModel(stored), device="cpu", batch_size=2)
     assert pipeline(TEXTS) == load_pipeline(str(tmp_path), device="cpu", batch_size=2)(TEXTS)
-    assert repr(pipeline) == "Pipeline(cross-entropy + crm, texts, Taxonomy(23 nodes, 17 classes, height 4), cpu)"
-    assert repr(stored) == "StoredModel(cross-entropy + crm, texts, Taxonomy(23 nodes, 17 classes, height 4))"
+    assert repr(stored) == "Classifier(cross-entropy + crm, texts, Taxonomy(23 nodes, 17 classes, height 4))"
 
 
 def test_what_no_pipeline_can_be_made_of_is_refused() -> None:
@@ -340,13 +341,13 @@ def test_what_no_pipeline_can_be_made_of_is_refused() -> None:
         load_pipeline(model, revision="main")
 
 
-def test_vectors_are_rows_of_numbers(fabric: Fabric) -> None:
+def test_vectors_are_rows_of_numbers() -> None:
     model = Model(TOY17, 12, "path-softmax", {"width": None}).eval()
     features, _ = cloud(TOY17, 17)
-    answers = Pipeline(PretrainedModel(StoredModel(model, None)), ReadConfig(fabric))(features.numpy())
+    answers = Classifier(model, None).answers(features.numpy())
     with torch.no_grad():
         expected = model(features).argmax(dim=1).tolist()
-    assert [answer["label"] for answer in answers] == [TOY17.class_names[label] for label in expected]
+    assert [answer["class"] for answer in answers] == [TOY17.class_names[label] for label in expected]
     assert "id" not in answers[0]
 
 
@@ -358,13 +359,13 @@ def test_vectors_are_rows_of_numbers(fabric: Fabric) -> None:
         (["a", 3], "inputs: row 2: expected a text, got int"),
     ],
 )
-def test_faulty_texts_are_named(fabric: Fabric, inputs: list[object], message: str) -> None:
+def test_faulty_texts_are_named(inputs: list[object], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        Pipeline(PretrainedModel(of_texts()), ReadConfig(fabric))(inputs)
+        of_texts().answers(inputs)
 
 
-def test_faulty_images_are_named(fabric: Fabric, tmp_path: Path) -> None:
-    pipeline = Pipeline(PretrainedModel(of_images()), ReadConfig(fabric))
+def test_faulty_images_are_named(tmp_path: Path) -> None:
+    pipeline = of_images().answers
     (tmp_path / "broken.png").write_bytes(b"no image")
     with pytest.raises(DataError, match=r"broken\.png: not an image"):
         pipeline([tmp_path / "broken.png"])
@@ -374,14 +375,14 @@ def test_faulty_images_are_named(fabric: Fabric, tmp_path: Path) -> None:
         pipeline([Image.fromarray(np.full((8, 8), 7, dtype=np.float32))])
 
 
-def test_wrong_questions_are_refused(fabric: Fabric) -> None:
-    vectors = Pipeline(PretrainedModel(StoredModel(Model(TOY, 2, "cross-entropy"), None)), ReadConfig(fabric))
+def test_wrong_questions_are_refused() -> None:
+    vectors = Classifier(Model(TOY, 2, "cross-entropy"), None).answers
     with pytest.raises(DataError, match="inputs: expected vectors, shape"):
         vectors(["a text"])
     with pytest.raises(DataError, match="takes vectors of 2 features, got 3"):
         vectors(np.ones((1, 3)))
     with pytest.raises(ValueError, match="expected device to be one of auto, cpu, cuda, mps, got 'gpu0'"):
         load_pipeline("anywhere", device="gpu0")
-    for top_k in (0, 1.5, "x"):
-        with pytest.raises(ValueError, match=f"expected top_k of at least 1, got {top_k!r}"):
-            vectors(np.ones((1, 2)), top_k=top_k)
+    for top in (0, 1.5, "x"):
+        with pytest.raises(ValueError, match=f"expected top of at least 1, got {top!r}"):
+            vectors(np.ones((1, 2)), top=top)

@@ -10,7 +10,6 @@ from hiercos.model import (
     explanation_columns,
     explanations,
     kept_names,
-    named_answers,
     with_kept_columns,
 )
 from hiercos.model.answers import rounded_values
@@ -58,7 +57,6 @@ def test_an_answer_that_cannot_say_has_no_confidence() -> None:
     columns = answer_columns(batch, POSTERIOR, back_off)
     assert columns["level"] == [0, 1, 0]
     assert columns["confidence"] == columns["score"] == [None, 0.75, None]
-    assert [answer["probability"] for answer in named_answers(POSTERIOR, back_off)] == [None, pytest.approx(0.75), None]
     costs = LeastCost((-1,), ((2.0, 2.0, 2.0),))  # always the root, at a cost of 2: that is a score, no probability
     columns = answer_columns(batch, POSTERIOR, costs)
     assert (columns["confidence"], columns["score"]) == ([None] * 3, [-2.0] * 3)

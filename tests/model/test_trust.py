@@ -16,7 +16,7 @@ from hiercos.data import load_dataset
 from hiercos.encoders.backbones import BackboneError
 from hiercos.encoders.encoder import check_backbone_source, frozen_encoder
 from hiercos.methods import Model
-from hiercos.model import ModelError, StoredModel, load_model, save_model
+from hiercos.model import Classifier, ModelError
 from hiercos.storage import opened
 from hiercos.taxonomy.formats import taxonomy_to_dict
 from hiercos.training import features_of
@@ -25,7 +25,7 @@ from hiercos.training import features_of
 def model_naming(folder: Path, **backbone: Any) -> Path:
     """A model of images whose configuration names another backbone."""
     encoder = frozen_encoder("efficientnet-lite0", {"size": 32})
-    save_model(folder, StoredModel(Model(TREE, encoder.backbone.num_features, "cross-entropy").eval(), encoder))
+    Classifier(Model(TREE, encoder.backbone.num_features, "cross-entropy").eval(), encoder).save(folder)
     return resealed(folder, backbone={**opened(folder).config["backbone"], **backbone})
 
 
@@ -47,7 +47,7 @@ def test_a_configuration_that_names_something_to_load_is_refused_without_trust(
 ) -> None:
     folder = model_naming(tmp_path / "m", **backbone)
     with pytest.raises(ModelError, match=r"would be loaded from a path or the Hub; expected --trust-backbone"):
-        load_model(folder)
+        Classifier.load(folder)
 
 
 def test_a_trusted_configuration_is_loaded() -> None:

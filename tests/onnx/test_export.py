@@ -20,7 +20,7 @@ from hiercos.encoders.backbones import Backbone
 from hiercos.encoders.encoder import FineTunedEncoder, FrozenEncoder
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import METHODS, Model
-from hiercos.model import StoredModel, posterior_of, save_model
+from hiercos.model import Classifier
 from hiercos.onnx.format import DIGITS, OPSET, SEAL, OnnxError, TextMap, read_description, sealed
 from hiercos.pixels import PixelTransform
 from hiercos.training import INPUTS, Settings, train
@@ -39,7 +39,7 @@ from hiercos.onnx.graph import (  # noqa: E402
     onnx_graph,
     with_simple_activations,
 )
-from hiercos.onnx.model import InferenceConfig, load_onnx_model  # noqa: E402
+from hiercos.onnx.model import InferenceConfig, OnnxModel  # noqa: E402
 from onnx_exports import TEXTS, of_images, of_texts, of_vectors, trained_default, untrained  # noqa: E402
 
 SHAPES = (["batch", 3], [3], ["batch", 3])  # of an activation's input, slopes and output
@@ -157,7 +157,7 @@ def test_the_file_says_what_it_is_and_nothing_of_the_machine_it_was_made_on(tmp_
         entry.name: [axis.dim_param or axis.dim_value for axis in entry.type.tensor_type.shape.dim]
         for entry in written.graph.input
     } == {"features": ["batch", FEATURES]}
-    read = load_onnx_model(tmp_path / "model.onnx").description
+    read = OnnxModel.load(tmp_path / "model.onnx").description
     assert read == export.description
     assert (read.taxonomy, read.kind, read.method, read.rule, read.temperature) == (
         TOY17,
@@ -183,7 +183,7 @@ def test_a_file_of_the_first_version_is_still_read() -> None:
 def test_a_feature_that_never_varied_is_ignored_by_the_graph_too() -> None:
     features = cloud(TOY17, 34)[0]
     features[:, 0] = 2
-    export = export_onnx(StoredModel(untrained(TOY17, features, "cross-entropy"), None))
+    export = export_onnx(Classifier(untrained(TOY17, features, "cross-entropy"), None))
     assert (export.sample[:, 0] == 2).all()
     changed = features.clone()
     changed[:, 0] = 9
@@ -194,7 +194,7 @@ def test_a_feature_that_never_varied_is_ignored_by_the_graph_too() -> None:
 def test_a_tree_of_one_level_is_exported_too() -> None:
     flat = Taxonomy.from_paths([("a",), ("b",), ("c",)])
     model = untrained(flat, torch.eye(2), "cross-entropy")
-    found = export_onnx(StoredModel(model, None)).opened().outputs(np.zeros((2, 2), np.float32))
+    found = export_onnx(Classifier(model, None)).opened().outputs(np.zeros((2, 2), np.float32))
     np.testing.assert_array_equal(found["level_1_scores"], found["node_scores"])
 
 
@@ -220,7 +220,7 @@ def test_answers_count_as_changed_where_the_likeliest_class_leads_by_more_than_r
 def test_a_model_of_texts_is_compared_on_texts_given_or_made_of_its_ngrams(start: Start) -> None:
     texts = TextFeatures.fit(list(docstring_data().inputs))
     model = Model(TREE, texts.width, "tree-logistic").eval()
-    stored = StoredModel(model, TfidfEncoder(texts))
+    stored = Classifier(model, TfidfEncoder(texts))
     given = export_onnx(stored, start=start, examples=TEXTS).sample
     np.testing.assert_array_equal(given, texts.transform(TEXTS).toarray())
     made = export_onnx(stored, start=start).sample
@@ -229,7 +229,7 @@ def test_a_model_of_texts_is_compared_on_texts_given_or_made_of_its_ngrams(start
 
 
 def test_wide_vectors_are_compared_on_sparse_noise_and_examples_are_taken_as_they_are() -> None:
-    wide = StoredModel(Model(TREE, 50_000, "tree-logistic").eval(), None)
+    wide = Classifier(Model(TREE, 50_000, "tree-logistic").eval(), None)
     assert all(20 < count < 120 for count in (export_onnx(wide).sample != 0).sum(dim=1))
     examples = 3 * np.eye(FEATURES, dtype=np.float32)
     export = export_onnx(of_vectors().stored, examples=examples[:1])  # a single one
@@ -249,7 +249,7 @@ def test_images_are_compared_on_examples_preprocessed_for_the_graph_or_encoded_f
 def test_the_default_method_answers_as_its_folder_does_on_real_rows(name: str) -> None:
     stored, inputs = trained_default(name)
     export = export_onnx(stored)
-    expected = posterior_of(stored, inputs, ReadConfig(SingleDevice("cpu"))).classes
+    expected = stored.posterior(inputs, ReadConfig(SingleDevice("cpu"))).classes
     found = np.concatenate([part.classes for part in export.opened().posteriors(inputs, InferenceConfig())])
     assert len(found) > 100
     assert max(export.difference, np.abs(found - expected).max()) <= TOLERANCE
@@ -300,7 +300,7 @@ def test_a_fine_tuned_backbone_is_exported_with_its_model() -> None:
     images = torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(5))
     with torch.no_grad():
         expected = model.class_scores(model(images))
-    found = export_onnx(StoredModel(model, FineTunedEncoder(backbone))).opened().outputs(images.numpy())
+    found = export_onnx(Classifier(model, FineTunedEncoder(backbone))).opened().outputs(images.numpy())
     np.testing.assert_allclose(found["leaf_scores"], expected, rtol=1e-5, atol=1e-5)
 
 
@@ -320,13 +320,13 @@ def test_a_backbone_of_texts_is_refused_with_what_to_do() -> None:
 
 def test_int8_is_smaller_and_its_loss_in_hops_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stored, exact = of_vectors()
-    save_model(tmp_path / "model", stored)
+    stored.save(tmp_path / "model")
     features, labels = cloud(TOY17, 60)
     np.savez(tmp_path / "data.npz", features=features.numpy(), labels=labels.numpy())
     command = ["export", str(tmp_path / "model"), "--onnx", str(tmp_path / "small.onnx"), "--int8"]
     assert run([*command, "--data", str(tmp_path / "data.npz")]) == 0
     told = capsys.readouterr().err
-    small = load_onnx_model(tmp_path / "small.onnx")
+    small = OnnxModel.load(tmp_path / "small.onnx")
     before, after = (quality(model, Vectors(features.numpy()), labels.numpy()) for model in (exact.opened(), small))
     assert f"int8 has HOPS {after.hops:.4f} ({after.hops - before.hops:+.4f}) and top-1" in told
     assert "on 60 test rows" in told
@@ -380,7 +380,7 @@ def test_options_that_make_no_sense_are_one_sentence(
 def test_texts_take_their_map_along(tmp_path: Path) -> None:
     export = of_texts().export
     assert sorted(export.write(tmp_path / "model.onnx")) == sorted(tmp_path.iterdir())
-    read = load_onnx_model(tmp_path / "model.onnx")
+    read = OnnxModel.load(tmp_path / "model.onnx")
     assert read.text_map is not None
     assert export.text_map is not None
     texts = ["a red dog"]
@@ -389,10 +389,10 @@ def test_texts_take_their_map_along(tmp_path: Path) -> None:
     replace(export, text_map=TextMap(TextFeatures.fit(TEXTS[:3]))).write(tmp_path / "other.onnx")
     beside.write_bytes(next(tmp_path.glob("other.text-*.safetensors")).read_bytes())
     with pytest.raises(OnnxError, match=r"model.text-.{8}.safetensors: not the file that was written with model.onnx$"):
-        load_onnx_model(tmp_path / "model.onnx")
+        OnnxModel.load(tmp_path / "model.onnx")
     beside.unlink()
     with pytest.raises(OnnxError, match=r"there is no such file; model.onnx needs it beside it to read texts$"):
-        load_onnx_model(tmp_path / "model.onnx")
+        OnnxModel.load(tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -408,32 +408,32 @@ def test_of_two_files_none_is_written_where_one_cannot_be(number: int, tmp_path:
 
 def test_other_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(OnnxError, match=r"no.onnx: there is no such file$"):
-        load_onnx_model(tmp_path / "no.onnx")
+        OnnxModel.load(tmp_path / "no.onnx")
     (tmp_path / "bad.onnx").write_text("no network")
     with pytest.raises(OnnxError, match=r"bad.onnx: onnxruntime cannot load it: ") as caught:
-        load_onnx_model(tmp_path / "bad.onnx")
+        OnnxModel.load(tmp_path / "bad.onnx")
     assert len(str(caught.value).splitlines()) == 1
     export = of_vectors().export
     (tmp_path / "other.onnx").write_bytes(export.graph.SerializeToString())
     with pytest.raises(OnnxError, match=r"other.onnx: expected an ONNX file that hiercos export wrote"):
-        load_onnx_model(tmp_path / "other.onnx")
+        OnnxModel.load(tmp_path / "other.onnx")
     content = export.content()
     (tmp_path / "changed.onnx").write_bytes(content.replace(b'"parents"', b'"parentz"'))
     with pytest.raises(OnnxError, match=r"changed.onnx: the file was changed after it was written \(its SHA-256 dif"):
-        load_onnx_model(tmp_path / "changed.onnx")
+        OnnxModel.load(tmp_path / "changed.onnx")
     (tmp_path / "cut.onnx").write_bytes(content[:-1] + b"!")
     with pytest.raises(OnnxError, match=r"cut.onnx: the file was changed after it was written"):
-        load_onnx_model(tmp_path / "cut.onnx")
+        OnnxModel.load(tmp_path / "cut.onnx")
     (tmp_path / "unsealed.onnx").write_bytes(content[: -len(SEAL) - DIGITS])
     with pytest.raises(OnnxError, match=r"unsealed.onnx: .* \(it does not end with its SHA-256\)"):
-        load_onnx_model(tmp_path / "unsealed.onnx")
+        OnnxModel.load(tmp_path / "unsealed.onnx")
     changed = sealed(content[: -len(SEAL) - DIGITS].replace(b'"parents"', b'"parentz"'))
     (tmp_path / "changed.onnx").write_bytes(changed)
     with pytest.raises(OnnxError, match=r"changed.onnx: its metadata were changed after hiercos export \("):
-        load_onnx_model(tmp_path / "changed.onnx")
+        OnnxModel.load(tmp_path / "changed.onnx")
     (tmp_path / "short.onnx").write_bytes(content[: len(content) // 2])
     with pytest.raises(OnnxError, match=r"short.onnx: onnxruntime cannot load it: "):
-        load_onnx_model(tmp_path / "short.onnx")
+        OnnxModel.load(tmp_path / "short.onnx")
 
 
 def test_a_second_export_replaces_the_pair_and_removes_the_old_text_map(tmp_path: Path) -> None:
@@ -463,7 +463,7 @@ def test_an_export_that_fails_half_way_keeps_the_old_pair(
     monkeypatch.setattr(os, names[failing], fails)
     with pytest.raises(OSError, match="No space left"):
         changed.write(tmp_path / "model.onnx")
-    assert load_onnx_model(tmp_path / "model.onnx").text_map is not None
+    assert OnnxModel.load(tmp_path / "model.onnx").text_map is not None
 
 
 def test_an_exported_model_has_the_class_prior_of_its_folder() -> None:
@@ -473,4 +473,4 @@ def test_an_exported_model_has_the_class_prior_of_its_folder() -> None:
     with torch.inference_mode():
         scores = stored.model.class_scores(stored.model(features))
     (found,) = session.run(["probabilities"], {"features": features.numpy()})
-    np.testing.assert_allclose(found, stored.posterior(scores.numpy()).classes, atol=1e-6)
+    np.testing.assert_allclose(found, stored.calibrated(scores.numpy()).classes, atol=1e-6)

@@ -22,9 +22,8 @@ from blobs import cloud
 from colours import colour_folder
 from hiercos.data import read_inputs
 from hiercos.errors import DataError
-from hiercos.hub import PretrainedModel, load_pipeline
 from hiercos.onnx.format import OnnxError
-from hiercos.onnx.model import InferenceConfig, load_onnx_model
+from hiercos.onnx.model import InferenceConfig, OnnxModel
 from trees import TOY17
 
 pytest.importorskip("onnxruntime")
@@ -132,35 +131,36 @@ def test_predictions_without_torch_equal_those_with_it(tmp_path: Path) -> None:
             assert [float(row[key]) for key in numbers] == pytest.approx([other[key] for key in numbers], abs=2e-5)
 
 
-def test_python_gets_the_answers_of_a_pipeline(tmp_path: Path) -> None:
+def close(answer: dict[str, float]) -> dict[str, float]:
+    """Numbers that onnxruntime computes in another order."""
+    return {name: answer[name] for name in ("score", "confidence")}
+
+
+def test_python_gets_the_answers_of_the_folder(tmp_path: Path) -> None:
     colour_folder(tmp_path, 20)
     paths = sorted(tmp_path.rglob("*.png"))
     vectors = cloud(TOY17, 34)[0].numpy().astype(np.float64)
     for (stored, export), inputs in ((of_vectors(), vectors), (of_texts(), list(TEXTS)), (of_images(), paths)):
-        found = export.opened().predict(inputs, top_k=2, config=InferenceConfig(batch_size=7))
-        expected = load_pipeline(PretrainedModel(stored), device="cpu")(inputs, top_k=2)
+        found = export.opened().answers(inputs, top=2, config=InferenceConfig(batch_size=7))
+        expected = stored.answers(inputs, top=2)
         assert len(found) == len(inputs)
         for answer, other in zip(found, expected, strict=True):
-            assert [best["path"] for best in answer["top_k"]] == [best["path"] for best in other["top_k"]]
-            assert answer["label"] == other["label"]
-            for key in ("score", "probability", "path_probabilities"):
-                assert answer[key] == pytest.approx(other[key], abs=2e-5)
-    (alone,) = of_texts().export.opened().predict("red car")
-    assert list(alone) == ["label", "path", "score", "probability", "path_probabilities"]
+            assert [best["class"] for best in answer["top"]] == [best["class"] for best in other["top"]]
+            assert {**answer, **close(other), "top": None} == {**other, "top": None}
+            assert close(answer) == pytest.approx(close(other), abs=2e-5)
+    (alone,) = of_texts().export.opened().answers("red car")
+    assert list(alone)[:2] == ["row", "text"]
+    assert list(alone)[-3:] == ["class", "score", "confidence"]
 
 
 def test_explanations_have_the_energies_of_the_model(tmp_path: Path) -> None:
     vectors = cloud(TOY17, 9)[0].numpy()
     stored, export = of_energies()
-    found = export.opened().predict(vectors, explain=True, config=InferenceConfig(batch_size=4))
-    expected = load_pipeline(PretrainedModel(stored), device="cpu")(vectors, explain=True)
-    for answer, other in zip(found, expected, strict=True):
-        for path in ("path", "runner_up"):
-            steps = answer["explanation"][path], other["explanation"][path]
-            assert steps[0]
-            for step, own in zip(*steps, strict=True):
-                assert step == pytest.approx(own, abs=1e-5)
-                assert 0 < step["energy"] < 1
+    found = export.opened().answers(vectors, explain=True, config=InferenceConfig(batch_size=4))
+    for answer, other in zip(found, stored.answers(vectors, explain=True), strict=True):
+        assert answer == pytest.approx(other, abs=1e-5)
+        assert 0 < answer["energy_1"] < 1
+        assert 0 < answer["runner_up_energy_1"] < 1
     np.savez(tmp_path / "vectors.npz", features=vectors)
     export.write(tmp_path / "model.onnx")
     arguments = [
@@ -174,9 +174,9 @@ def test_explanations_have_the_energies_of_the_model(tmp_path: Path) -> None:
     assert run([str(argument) for argument in arguments]) == 0
     with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    energies = [answer["explanation"]["path"][0]["energy"] for answer in found]
+    energies = [answer["energy_1"] for answer in found]
     assert [float(row["energy_1"]) for row in rows] == pytest.approx(energies, abs=1e-5)
-    assert "energy" not in of_vectors().export.opened().predict(vectors, explain=True)[0]["explanation"]["path"][0]
+    assert "energy_1" not in of_vectors().export.opened().answers(vectors, explain=True)[0]
 
 
 def test_what_the_graph_does_not_take_is_one_sentence() -> None:
@@ -184,18 +184,18 @@ def test_what_the_graph_does_not_take_is_one_sentence() -> None:
     shown = "OnnxModel(path-softmax + auto, vectors, Taxonomy(23 nodes, 17 classes, height 4))"
     assert repr(vectors) == shown
     message = (
-        r"^the ONNX model: the graph takes features as numbers of shape \(B, 4\), got .+; predict\(\) takes texts$"
+        r"^the ONNX model: the graph takes features as numbers of shape \(B, 4\), got .+; answers\(\) takes texts$"
     )
     with pytest.raises(DataError, match=message):
-        texts.posterior(["red car"])  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"of shape \(B, 12\), got shape \(2, 5\); predict\(\) takes vectors$"):
-        vectors.posterior(np.zeros((2, 5), dtype=np.float32))
+        texts.outputs(["red car"])  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"of shape \(B, 12\), got shape \(2, 5\); answers\(\) takes vectors$"):
+        vectors.outputs(np.zeros((2, 5), dtype=np.float32))
     with pytest.raises(DataError, match="inputs: row 1: expected a text, got int"):
-        texts.predict([3])
+        texts.answers([3])
     with pytest.raises(DataError, match="this model takes vectors of 12 features, got 5"):
-        vectors.predict(np.zeros((2, 5)))
-    with pytest.raises(ValueError, match="expected top_k of at least 1, got 0"):
-        texts.predict("red car", top_k=0)
+        vectors.answers(np.zeros((2, 5)))
+    with pytest.raises(ValueError, match="expected top of at least 1, got 0"):
+        texts.answers("red car", top=0)
     with pytest.raises(ValueError, match="expected batch_size of at least 1, got -2"):
         InferenceConfig(batch_size=-2)
 
@@ -203,19 +203,19 @@ def test_what_the_graph_does_not_take_is_one_sentence() -> None:
 def test_the_files_of_a_text_model_are_found_under_another_name_too(tmp_path: Path) -> None:
     for file in of_texts().export.write(tmp_path / "model.onnx"):
         file.rename(tmp_path / file.name.replace("model", "other"))
-    assert load_onnx_model(tmp_path / "other.onnx").text_map is not None
+    assert OnnxModel.load(tmp_path / "other.onnx").text_map is not None
     next(tmp_path.glob("other.text-*.safetensors")).write_bytes(b"")
     with pytest.raises(OnnxError, match=r"other\.text-.{8}\.safetensors: not the file that was written with oth"):
-        load_onnx_model(tmp_path / "other.onnx")
+        OnnxModel.load(tmp_path / "other.onnx")
 
 
 def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(OnnxError, match="expected a file, this is a folder"):
-        load_onnx_model(tmp_path)
+        OnnxModel.load(tmp_path)
     with pytest.raises(OnnxError, match="expected the name of a file, this is a folder"):
         of_vectors().export.write(tmp_path)
     with pytest.raises(ValueError, match="expected threads of at least 1, got -1"):
-        load_onnx_model(tmp_path, threads=-1)
+        OnnxModel.load(tmp_path, threads=-1)
 
 
 def test_what_the_file_cannot_do_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

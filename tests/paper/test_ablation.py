@@ -7,7 +7,7 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data
 from hiercos.geometry import leaf_scores
-from hiercos.model import evaluate, load_model
+from hiercos.model import Classifier, evaluate
 from hiercos.paper.ablation import COSINE, ablate, mean_cosine
 from hiercos.paper.axes import AXES, AXIS_DESCRIPTIONS, AblationError, Setting, axis_settings
 from hiercos.records import Record
@@ -49,7 +49,7 @@ def test_other_spans_score_the_same_weights_anew(spans: tuple[Path, dict[str, li
     assert [record.seed for record in groups["neither"]] == [3, 4]
     test = blob_data(TOY17, 170).samples("test")
     for seed, published, flat in zip((3, 4), groups["ancestors and descendants"], groups["no ancestors"], strict=True):
-        model = load_model(folder / "runs" / "hier-cos" / f"seed-{seed}").model
+        model = Classifier.load(folder / "runs" / "hier-cos" / f"seed-{seed}").model
         with torch.inference_mode():
             z = model(test.features)
         scores = leaf_scores(z, TOY17, ancestors=False)
@@ -82,7 +82,7 @@ def test_what_is_trained_is_not_trained_again(spans: tuple[Path, dict[str, list[
 def test_the_mean_cosine_does_not_depend_on_the_batches(
     spans: tuple[Path, dict[str, list[Record]]], fabric: Fabric
 ) -> None:
-    model = load_model(spans[0] / "runs" / "hier-cos" / "seed-3").model
+    model = Classifier.load(spans[0] / "runs" / "hier-cos" / "seed-3").model
     test = blob_data(TOY17, 170).samples("test")
     smaller = type(test)(test.features, test.labels, 7)
     assert mean_cosine(fabric, model, test) == pytest.approx(mean_cosine(fabric, model, smaller), rel=1e-6)

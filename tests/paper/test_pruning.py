@@ -3,17 +3,17 @@ import torch
 
 from hiercos.data import Vectors
 from hiercos.methods import Model
-from hiercos.model import ModelError, StoredModel
+from hiercos.model import Classifier, ModelError
 from hiercos.paper import level_costs, level_model
 from trees import TOY17
 
 
-def stored(**options: object) -> StoredModel:
+def stored(**options: object) -> Classifier:
     torch.manual_seed(0)
     model = Model(TOY17, 5, "hier-cos", options)
     model.standardize.fit(torch.randn(30, 5) + 2)
     model.train()(torch.randn(40, 5))  # batch statistics other than 0 and 1
-    return StoredModel(model.eval(), None)
+    return Classifier(model.eval(), None)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_model_that_has_no_such_level_or_method_is_refused() -> None:
     with pytest.raises(
         ModelError, match="expected a model of 'hier-cos' with frozen features to prune, got one of 'hxe'"
     ):
-        level_model(StoredModel(Model(TOY17, 5, "hxe"), None), 1)
+        level_model(Classifier(Model(TOY17, 5, "hxe"), None), 1)
 
 
 def test_the_cost_of_pruning_is_measured_at_the_level() -> None:

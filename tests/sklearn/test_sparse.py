@@ -5,9 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from hiercos import HierarchicalClassifier
-from hiercos.data import Vectors
-from hiercos.encoders import ReadConfig, launched
-from hiercos.model import load_model, model_samples, posteriors
+from hiercos.model import Classifier
 from raw_methods import raw_method
 from sklearn_clouds import NAMES, UNEVEN, samples
 
@@ -62,7 +60,5 @@ def test_a_saved_estimator_of_sparse_samples_is_a_model_of_their_vectors(tmp_pat
     X, labels = samples()
     model = HierarchicalClassifier(UNEVEN, **STEPS, epochs=5, options={"dim": 8}).fit(sp.csr_matrix(X), labels)
     model.save(tmp_path / "m")
-    config = ReadConfig(launched("cpu"))
-    found = model_samples(load_model(tmp_path / "m"), Vectors(X.astype(np.float32)), config)
-    (posterior,) = posteriors(load_model(tmp_path / "m"), found, config)
+    posterior = Classifier.load(tmp_path / "m").posterior(X)
     np.testing.assert_allclose(posterior.classes[:, model.labels_.columns], model.predict_proba(X), atol=1e-5)

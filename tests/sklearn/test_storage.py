@@ -10,7 +10,7 @@ from folders import resealed
 from hiercos import HierarchicalClassifier, HierCOSClassifier
 from hiercos.cli.app import run
 from hiercos.encoders import launched
-from hiercos.model import ModelError, load_model
+from hiercos.model import Classifier, ModelError
 from hiercos.training import Settings, train
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 from trees import TOY17
@@ -53,13 +53,13 @@ def test_a_folder_of_the_command_is_an_estimator_and_the_other_way_round(fabric:
     train(data, Settings(method="hier-cos", epochs=2, rule="crm"), fabric=fabric, folder=tmp_path / "trained")
     X = data.samples("test").features.numpy()
     loaded = HierCOSClassifier.load(tmp_path / "trained")
-    stored = load_model(tmp_path / "trained")
+    stored = Classifier.load(tmp_path / "trained")
     scores = stored.model.class_scores(stored.model(data.samples("test").features)).detach().numpy()
-    answers = stored.rule(stored.posterior(scores)).classes
+    answers = stored.rule(stored.calibrated(scores)).classes
     assert loaded.predict(X).tolist() == [TOY17.class_names[label] for label in answers]
     with pytest.raises(ModelError, match="trained: holds the record of a training run; choose another folder"):
         loaded.save(tmp_path / "trained")
-    assert load_model(tmp_path / "trained").rule == stored.rule
+    assert Classifier.load(tmp_path / "trained").rule == stored.rule
     loaded.save(tmp_path / "again")
     np.savez(tmp_path / "inputs.npz", features=X)
     command = ["predict", str(tmp_path / "again"), str(tmp_path / "inputs.npz"), "--output", str(tmp_path / "out.csv")]

@@ -13,7 +13,7 @@ from hiercos.errors import DataError
 from hiercos.methods import METHODS, Committee, LabelledFeatures, MethodError, Model
 from hiercos.methods.linear.convex import Prior
 from hiercos.methods.linear.logistic import LogisticSolver
-from hiercos.model import Memory, ModelError, StoredModel, load_model, save_model
+from hiercos.model import Classifier, Memory, ModelError
 from hiercos.taxonomy import taxonomy_change
 from hiercos.training import GrowthAccuracy, Settings, extended_model, fit, grown_features, grown_model
 
@@ -76,20 +76,20 @@ def test_a_memory_has_at_most_so_many_samples_of_each_label_and_is_kept_in_the_f
         assert labels[place] == label
         assert torch.equal(features[place], row)
     model = Model(OLD, 2, "cross-entropy")
-    save_model(tmp_path, StoredModel(model, None, memory=memory))
-    found = load_model(tmp_path).memory
+    Classifier(model, None, memory=memory).save(tmp_path)
+    found = Classifier.load(tmp_path).memory
     assert found is not None
     assert torch.equal(found.features, memory.features)
     assert torch.equal(found.labels, memory.labels)
-    save_model(tmp_path, StoredModel(model, None))
-    assert load_model(tmp_path).memory is None
+    Classifier(model, None).save(tmp_path)
+    assert Classifier.load(tmp_path).memory is None
 
 
 def test_a_memory_of_sparse_features_is_kept_in_the_folder(tmp_path: Path) -> None:
     dense = np.array([[0, 1, 0], [2, 0, 0], [0, 0, 3], [0, 4, 5]], dtype=np.float32)
     memory = Memory.choose(csr_matrix(dense), torch.tensor([0, 1, 0, 2]), 1)
-    save_model(tmp_path, StoredModel(Model(OLD, 3, "linear-svm"), None, memory=memory))
-    found = load_model(tmp_path).memory
+    Classifier(Model(OLD, 3, "linear-svm"), None, memory=memory).save(tmp_path)
+    found = Classifier.load(tmp_path).memory
     assert found is not None
     assert sorted(found.labels.tolist()) == [0, 1, 2]
     assert np.array_equal(found.features.toarray(), memory.features.toarray())
@@ -101,9 +101,9 @@ def test_a_memory_with_columns_beyond_its_width_is_refused(tmp_path: Path) -> No
     features = csr_matrix(np.eye(3, dtype=np.float32))
     features.indices[1] = 7
     memory = Memory(features, torch.tensor([0, 1, 2]))
-    save_model(tmp_path, StoredModel(Model(OLD, 3, "linear-svm"), None, memory=memory))
+    Classifier(Model(OLD, 3, "linear-svm"), None, memory=memory).save(tmp_path)
     with pytest.raises(ModelError, match="the parts of the model do not fit together"):
-        load_model(tmp_path)
+        Classifier.load(tmp_path)
 
 
 @pytest.mark.parametrize("remembered", [None, Memory(torch.zeros(1, 3), torch.tensor([2]))])
@@ -112,7 +112,7 @@ def test_data_without_a_sample_to_validate_on_are_refused(remembered: Memory | N
     dataset = Dataset(
         "new", grown, Vectors(np.eye(2, 3)), grown.leaves[[2, 2]], np.array(["train"] * 2), purpose="extend"
     )
-    stored, config = StoredModel(Model(OLD, 3, "cross-entropy"), None), ReadConfig(SingleDevice("cpu"))
+    stored, config = Classifier(Model(OLD, 3, "cross-entropy"), None), ReadConfig(SingleDevice("cpu"))
     with pytest.raises(DataError, match="no row belongs to the split 'val', and there is no remembered sample"):
         grown_features(stored, dataset, taxonomy_change(OLD, grown), remembered, config)
 

@@ -12,7 +12,7 @@ from answer_rows import stored_rows
 from colours import colour_data
 from hiercos.data import Dataset, Texts, UnlabelledInputs
 from hiercos.encoders import EmbeddingError, ReadConfig
-from hiercos.model import class_scores, evaluate_scores, load_model
+from hiercos.model import Classifier, class_scores, evaluate_scores
 from hiercos.training import RawFeatures, Settings, fit, raw_features, train
 from hiercos.training.checkpoint import RunProgress
 from hiercos.training.schedule import make_optimizer, parameter_groups, set_learning_rate
@@ -74,7 +74,7 @@ def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: F
     record, ruled = records["none"], records["crm"]
     assert record.data["backbone"]["fine_tuned"] is True
     assert record.config["augment"] == "pad-crop"
-    stored, test = load_model(tmp_path), data.samples("test")
+    stored, test = Classifier.load(tmp_path), data.samples("test")
     assert stored.kind == "images"
     assert evaluate_scores(fabric, stored.model, test, temperature=stored.temperature).metrics == pytest.approx(
         record.metrics, nan_ok=True

@@ -10,7 +10,7 @@ from lightning_fabric import Fabric
 from hiercos.cli.app import run
 from hiercos.data import Dataset, Texts
 from hiercos.encoders import JoinedEncoder, ReadConfig, frozen_encoder
-from hiercos.model import load_model, posteriors
+from hiercos.model import Classifier
 from hiercos.training import embedded_features, features_of
 from trees import TOY
 
@@ -55,11 +55,10 @@ def test_a_trained_model_is_loaded_with_both_parts_and_knows_a_word_it_never_saw
     tree, model = str(tmp_path / "tree.json"), tmp_path / "model"
     options = ["--taxonomy", tree, "--backbone", "tfidf+minilm", "--method", "logistic", "--rule", "none"]
     assert run(["train", str(table(tmp_path)), *options, "--out", str(model)]) == 0
-    stored, config = load_model(model), ReadConfig(Fabric(accelerator="cpu"))
+    stored, config = Classifier.load(model), ReadConfig(Fabric(accelerator="cpu"))
     assert isinstance(stored.encoder, JoinedEncoder)
     assert json.loads((model / "config.json").read_text())["backbone"]["beside"] == "tfidf"
-    new = stored.encoder.samples(Texts(["a small cat", "young dogs", "a heavy truck"]), config)
-    (found,) = posteriors(stored, new, config)
+    (found,) = stored.posteriors(["a small cat", "young dogs", "a heavy truck"], config)
     assert found.classes.argmax(axis=1).tolist() == [0, 1, 2]
 
 

@@ -11,7 +11,7 @@ from lightning_fabric import Fabric
 from blobs import blob_data
 from hiercos.decisions import Posterior, fit_temperature, rule
 from hiercos.metrics import functional as HF
-from hiercos.model import class_scores, load_model
+from hiercos.model import Classifier, class_scores
 from hiercos.records import read_records
 from hiercos.training import RunError, Settings, SettingsError, train
 from trees import TOY17
@@ -23,7 +23,7 @@ CONFIG = Settings("cross-entropy", epochs=3, batch_size=32, learning_rate=0.02, 
 def test_a_run_under_a_rule_has_the_metrics_of_the_rules_order(fabric: Fabric, tmp_path: Path, name: str) -> None:
     data = blob_data(TOY17, 340)
     records = train(data, CONFIG, fabric=fabric, folder=tmp_path, rules=[name]).records
-    model, val, test = load_model(tmp_path).model, data.samples("val"), data.samples("test")
+    model, val, test = Classifier.load(tmp_path).model, data.samples("val"), data.samples("test")
     temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
     posterior = Posterior.from_scores(class_scores(fabric, model, test), TOY17, temperature=temperature)
     ranking, ruled = torch.from_numpy(rule(name).ranking(posterior)), records[name]
@@ -58,11 +58,11 @@ def test_a_given_temperature_is_used_and_a_record_at_another_one_is_made_anew(fa
 def test_a_model_answers_by_its_rule_at_its_temperature(fabric: Fabric, tmp_path: Path) -> None:
     data = blob_data(TOY17, 340)
     records = train(data, replace(CONFIG, rule="crm"), fabric=fabric, folder=tmp_path).records
-    stored, test = load_model(tmp_path), data.samples("test")
+    stored, test = Classifier.load(tmp_path), data.samples("test")
     assert stored.rule == rule("crm")
     assert stored.temperature == records["crm"].temperature
     scores = class_scores(fabric, stored.model, test).numpy()
-    answers = stored.rule(stored.posterior(scores)).classes
+    answers = stored.rule(stored.calibrated(scores)).classes
     assert np.mean(answers == test.labels.numpy()) == pytest.approx(records["crm"].metrics["top1"])
 
 
@@ -77,16 +77,16 @@ def test_a_class_prior_is_stored_with_the_model_and_used_by_every_rule(fabric: F
     data = blob_data(TOY17, 340)
     config = replace(CONFIG, class_prior="balanced")
     records = train(data, config, fabric=fabric, folder=tmp_path, rules=["crm"]).records
-    stored, test = load_model(tmp_path), data.samples("test")
+    stored, test = Classifier.load(tmp_path), data.samples("test")
     counts = np.bincount(data.samples("train").labels, minlength=17)
     scores = class_scores(fabric, stored.model, test).numpy().astype(np.float64)
     adjusted = scores / stored.temperature - np.log(counts)
     assert records["none"].metrics["top1"] == pytest.approx(np.mean(adjusted.argmax(axis=1) == test.labels.numpy()))
     for name in ("none", "crm"):
-        answers = rule(name)(stored.posterior(scores)).classes
+        answers = rule(name)(stored.calibrated(scores)).classes
         assert np.mean(answers == test.labels.numpy()) == pytest.approx(records[name].metrics["top1"])
     later = train(data, config, fabric=fabric, folder=tmp_path, resume=True, rules=["hops"]).records["hops"]
-    ranking = torch.from_numpy(rule("hops").ranking(stored.posterior(scores)))
+    ranking = torch.from_numpy(rule("hops").ranking(stored.calibrated(scores)))
     assert later.metrics["hops"] == pytest.approx(float(HF.hops(ranking, test.labels, TOY17).mean()))
     assert records["none"].config["class_prior"] == "balanced"
 
@@ -106,8 +106,8 @@ def test_a_prior_of_another_number_of_classes_is_refused(fabric: Fabric, tmp_pat
 def test_the_default_rule_is_measured_by_its_answer_its_list_and_its_order(fabric: Fabric, tmp_path: Path) -> None:
     data = blob_data(TOY17, 340)
     records = train(data, replace(CONFIG, rule="auto"), fabric=fabric, folder=tmp_path, rules=["crm", "hops"]).records
-    stored, test = load_model(tmp_path), data.samples("test")
-    posterior = stored.posterior(class_scores(fabric, stored.model, test).numpy())
+    stored, test = Classifier.load(tmp_path), data.samples("test")
+    posterior = stored.calibrated(class_scores(fabric, stored.model, test).numpy())
     answers, found = stored.rule(posterior).classes, records["auto"].metrics
     assert stored.rule.to_dict()["answer"] in ("none", "crm")
     assert found["top1"] == found["fpa"] == pytest.approx(np.mean(answers == test.labels.numpy()))

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from lightning_fabric import Fabric
 
 from blobs import blob_data
-from hiercos.model import evaluate_scores, load_model
+from hiercos.model import Classifier, evaluate_scores
 from hiercos.records import Record
 from hiercos.storage import StorageError
 from hiercos.training import RunError, Settings, train
@@ -32,7 +32,7 @@ def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: 
     assert Record.read(folder) == record
     assert record.config["seed"] == record.seed == 3
     test = data.samples("test")
-    stored = load_model(folder)
+    stored = Classifier.load(folder)
     tested = evaluate_scores(fabric, stored.model, test, temperature=stored.temperature)
     assert tested.metrics == pytest.approx(record.metrics, nan_ok=True)
     logs = (tested.scores.double() / stored.temperature).log_softmax(dim=1)

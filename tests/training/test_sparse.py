@@ -14,7 +14,7 @@ from folders import with_tensors
 from hiercos.data import Dataset, Texts, read_inputs
 from hiercos.encoders import LabelledVectors, ReadConfig, TfidfEncoder
 from hiercos.methods import Model
-from hiercos.model import ModelError, class_scores, load_model, posterior_batches
+from hiercos.model import Classifier, ModelError, class_scores
 from hiercos.training import Features, Settings, features_of, fit, train
 from raw_methods import raw_method
 from trees import TOY
@@ -91,7 +91,7 @@ def test_a_model_folder_of_texts_answers_as_the_run_that_wrote_it(
     assert raw == "raw-linear"
     data = features_of(texts())
     train(data, config(method), fabric=fabric, folder=tmp_path / "m")
-    stored = load_model(tmp_path / "m")
+    stored = Classifier.load(tmp_path / "m")
     assert (stored.model.projection is None) == stored.model.raw_inputs == (method == raw)
     with np.load(tmp_path / "m" / "test" / "scores.npz") as arrays:
         tested = torch.tensor(arrays["scores"])
@@ -104,7 +104,7 @@ def test_predictions_of_texts_are_streamed_batch_by_batch(
     fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(features_of(texts()), config("cross-entropy"), fabric=fabric, folder=tmp_path / "m")
-    stored, sizes = load_model(tmp_path / "m"), []
+    stored, sizes = Classifier.load(tmp_path / "m"), []
     own = TfidfEncoder.samples
 
     def counted(self: TfidfEncoder, inputs: Texts, read: ReadConfig) -> object:
@@ -114,7 +114,7 @@ def test_predictions_of_texts_are_streamed_batch_by_batch(
     monkeypatch.setattr(TfidfEncoder, "samples", counted)
     (tmp_path / "texts.csv").write_text("\n".join(["text", *TEXTS * 10]))
     many = read_inputs(tmp_path / "texts.csv", kind="texts")
-    assert sum(len(posterior) for _, posterior in posterior_batches(stored, many, ReadConfig(fabric))) == 600
+    assert sum(len(posterior) for _, posterior in stored.batches(many, ReadConfig(fabric))) == 600
     assert max(sizes) == 256
 
 
@@ -122,7 +122,7 @@ def test_a_damaged_projection_is_named(fabric: Fabric, tmp_path: Path) -> None:
     train(features_of(texts()), config("cross-entropy"), fabric=fabric, folder=tmp_path / "m")
     with_tensors(tmp_path / "m", projection__components=torch.zeros(3, 5))
     with pytest.raises(ModelError, match=r"model\.safetensors: expected projection\.components for 8 features$"):
-        load_model(tmp_path / "m")
+        Classifier.load(tmp_path / "m")
 
 
 def wide(rows: int, width: int) -> sp.csr_matrix:

@@ -13,7 +13,7 @@ from blobs import cloud
 from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.data import Dataset, Inputs, Texts, Vectors, completed
 from hiercos.decisions import fit_temperature
-from hiercos.model import StoredModel, class_scores, load_model
+from hiercos.model import Classifier, class_scores
 from hiercos.training import Settings, features_of, fit, train
 from trees import TOY17
 
@@ -38,7 +38,7 @@ def dataset(kind: str, *, purpose: str = "train", count: int = 600) -> Dataset:
     return Dataset("rows", TOY17, inputs, TOY17.leaves[labels], np.full(count, ""), purpose=purpose)  # type: ignore[arg-type]
 
 
-def fingerprint(model: StoredModel) -> str:
+def fingerprint(model: Classifier) -> str:
     """Hash of all that a model answers by: weights, temperature, rule and chains."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.model.state_dict().items()):
@@ -62,7 +62,7 @@ def test_the_same_rows_give_the_same_model_behind_every_door(
     estimator = HierarchicalClassifier(TOY17, method=method, epochs=SHORT.get(method))
     X = np.asarray(data.inputs) if isinstance(data.inputs, Vectors) else list(data.inputs)
     estimator.fit(X, [TOY17.path_text(int(leaf)) for leaf in TOY17.leaves[data.labels]])
-    loaded = load_model(tmp_path / "model")
+    loaded = Classifier.load(tmp_path / "model")
     assert fingerprint(loaded) == fingerprint(trained) == fingerprint(estimator.classifier_)
     alone = np.concatenate([estimator.predict_proba(X[row : row + 1]) for row in range(0, 600, 37)])
     np.testing.assert_array_equal(alone, estimator.predict_proba(X)[::37])

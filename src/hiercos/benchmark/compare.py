@@ -15,7 +15,7 @@ from hiercos.data import Dataset
 from hiercos.decisions import rule, rule_from_dict
 from hiercos.errors import DataError, FaultsError
 from hiercos.methods import METHODS
-from hiercos.model import load_model, save_model
+from hiercos.model import Classifier
 from hiercos.records import RECORD_FILE, RUNS, Record, read_records, records_json
 from hiercos.training import LOG, SCORES, AnyFeatures, Settings
 
@@ -134,4 +134,4 @@ def ship_model(record: Record, folder: Path, target: Path) -> None:
     shipped = [each for rule_name, each in read_records(run).items() if rule_name in ("none", record.rule)]
     copied: dict[str, str | bytes] = {name: (run / name).read_bytes() for name in {SCORES} | epochs}
     copied[RECORD_FILE] = records_json(shipped)
-    save_model(target, replace(load_model(run, trust_backbone=True), rule=fitted), copied)
+    replace(Classifier.load(run, trust_backbone=True), rule=fitted).save(target, copied)

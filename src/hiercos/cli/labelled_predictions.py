@@ -18,7 +18,7 @@ from hiercos.storage import Folder
 if TYPE_CHECKING:
     from hiercos.encoders import DeviceContext, LabelledSamples, ReadConfig
     from hiercos.evaluation import LabelledImages, LabelledPosterior, SampleMetrics, ScoreSet
-    from hiercos.model import StoredModel
+    from hiercos.model import Classifier
     from hiercos.taxonomy import IntArray, Taxonomy
 
 OF_LEVELS = ("level", "confidence")  # breakdowns with rows about levels
@@ -120,13 +120,12 @@ def open_model(  # noqa: PLR0917  # all are needed, and it is called once
 
     from hiercos.encoders import LabelledInputs
     from hiercos.evaluation import labelled_posterior, model_metrics
-    from hiercos.model import model_samples
 
     stored = loading.load(files)
     samples = held_out_samples(files, stored, data, columns)
     config = read_config(kind=stored.kind, doing="evaluating")
     sets = None if samples.label_sets is None else torch.tensor(samples.label_sets)
-    tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels), sets)
+    tested = LabelledInputs(stored.samples(samples.inputs, config), torch.tensor(samples.labels), sets)
     taxonomy = stored.model.taxonomy
     bound = BoundRequest.of(answers.request(taxonomy), stored.rule, stored.calibration)
     _note_labels_outside(bound, samples.labels, taxonomy)
@@ -141,7 +140,7 @@ def open_model(  # noqa: PLR0917  # all are needed, and it is called once
     )
 
 
-def _average_precision(context: "DeviceContext", stored: "StoredModel", data: "LabelledSamples") -> "list[Row]":
+def _average_precision(context: "DeviceContext", stored: "Classifier", data: "LabelledSamples") -> "list[Row]":
     """With several labels of a sample, a row of the average precision of the nodes over all samples with labels."""
     from hiercos.model import node_average_precision
 

@@ -29,6 +29,7 @@ from .load import load_dataset as load_dataset
 from .load import load_test_samples as load_test_samples
 from .load import read_inputs as read_inputs
 from .python_inputs import as_inputs as as_inputs
+from .python_inputs import python_rows as python_rows
 from .readers.hugging_face import PREFIX as PREFIX
 from .readers.npz import array_row_name as array_row_name
 from .readers.npz import read_npz as read_npz

@@ -1,27 +1,52 @@
 """Inputs from Python objects: texts, paths of images, Pillow images, and arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self
 
+from scipy.sparse import issparse
+
 from hiercos.data.images.collections import Images, file_content
 from hiercos.data.images.decoding import pillow, upright_rgb
-from hiercos.data.inputs import Inputs, Kind, Rows, Texts, Vectors, check_inputs
+from hiercos.data.inputs import Inputs, Kind, Rows, SparseVectors, Texts, Vectors, check_inputs
+from hiercos.data.rows import PATH_COLUMN, TEXT_COLUMN, InputBatch, UnlabelledInputs
 from hiercos.errors import DataError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 
+def python_rows(inputs: Any, kind: Kind) -> UnlabelledInputs:
+    """Python objects as inputs of a kind, in batches; an iterator is read batch by batch, and only once.
+
+    See `as_inputs`, which it calls unless the inputs are `Inputs` already.
+    """
+    if isinstance(inputs, Iterator):
+        return UnlabelledInputs(kind, None, lambda size: _read(inputs, kind, size))
+    return UnlabelledInputs.in_memory(inputs if isinstance(inputs, Inputs) else as_inputs(inputs, kind))
+
+
+def _read(items: Iterator[Any], kind: Kind, size: int) -> Iterator[InputBatch]:
+    first = 1
+    while batch := list(islice(items, size)):
+        yield InputBatch(range(first, first + len(batch)), as_inputs(batch, kind))
+        first += len(batch)
+
+
 def as_inputs(inputs: Any, kind: Kind) -> Inputs:
     """Inputs of a kind from Python objects; a single text or image counts as a list of one.
+
+    Of a DataFrame, the column `text` or `path` is taken, or for vectors all columns.
 
     Raises:
         DataError: for the first input that is of another kind, or faulty.
     """
+    if getattr(inputs, "columns", None) is not None:
+        inputs = inputs.to_numpy() if kind == "vectors" else _column(inputs, kind)
     if kind == "vectors":
         try:
-            vectors = Vectors(inputs)
+            vectors = SparseVectors(inputs) if issparse(inputs) else Vectors(inputs)
         except (TypeError, ValueError) as error:
             raise DataError(f"inputs: expected vectors, shape (samples, features) ({error})") from error
         check_inputs(vectors, source="inputs")
@@ -35,6 +60,14 @@ def as_inputs(inputs: Any, kind: Kind) -> Inputs:
     found: Inputs = Texts(items) if kind == "texts" else PythonImages(items)
     check_inputs(found, source="inputs")
     return found
+
+
+def _column(table: Any, kind: Kind) -> Any:
+    """Column of texts or of paths in a DataFrame."""
+    name = TEXT_COLUMN if kind == "texts" else PATH_COLUMN
+    if name not in list(table.columns):
+        raise DataError(f"inputs: expected a column {name!r}, got {', '.join(map(str, table.columns))}")
+    return table[name]
 
 
 def _is_single(inputs: Any) -> bool:

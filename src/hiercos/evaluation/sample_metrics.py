@@ -16,7 +16,7 @@ from hiercos.evaluation.resampling import ClassAverages, bootstrap_interval, sam
 from hiercos.evaluation.score_tables import ScoreSet
 from hiercos.metrics import RESULTS, in_shown_order, metric_spec, suite_names, suite_values
 from hiercos.metrics import functional as HF
-from hiercos.model import Scores, StoredModel, batch_scores, class_scores, ruled_tensors
+from hiercos.model import Classifier, Scores, class_scores, ruled_tensors, score_batches
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, nodes_of_labels
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
 
 
 def model_metrics(
-    context: DeviceContext, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
+    context: DeviceContext, stored: Classifier, data: LabelledSamples, request: AnswerRequest | None = None
 ) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
@@ -83,18 +83,17 @@ def model_metrics(
     """
     parts = torch.split(torch.arange(len(data)), data.at_once)
     values = [
-        _batch_values(
-            stored, batch_scores(context, stored.model, inputs), data.labels[rows], request or AnswerRequest()
-        )
-        for rows, inputs in zip(parts, data.batches(parts), strict=True)
+        _batch_values(stored, scores, data.labels[rows], request or AnswerRequest())
+        for rows, scores in zip(parts, score_batches(context, stored.model, data, parts=parts, nodes=True), strict=True)
     ]
     return SampleMetrics(suite_names(stored.model.taxonomy), np.concatenate(values), data.labels.numpy())
 
 
-def _batch_values(stored: StoredModel, scores: Scores, labels: torch.Tensor, request: AnswerRequest) -> FloatArray:
-    posterior = request.restricted(stored.posterior(scores.classes.cpu().numpy()))
+def _batch_values(stored: Classifier, scores: Scores, labels: torch.Tensor, request: AnswerRequest) -> FloatArray:
+    posterior = request.restricted(stored.calibrated(scores.classes.cpu().numpy()))
     is_own = stored.rule.name == "none" and stored.class_weights is None and not posterior.restricted
-    return _ruled_values(stored.rule, posterior, labels.cpu(), scores.nodes.cpu() if is_own else None)
+    own = scores.nodes.cpu() if is_own and scores.nodes is not None else None
+    return _ruled_values(stored.rule, posterior, labels.cpu(), own)
 
 
 def _ruled_values(
@@ -198,10 +197,10 @@ class LabelledPosterior:
 
 
 def labelled_posterior(
-    context: DeviceContext, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
+    context: DeviceContext, stored: Classifier, data: LabelledSamples, request: AnswerRequest | None = None
 ) -> LabelledPosterior:
     """Probabilities of a model on labelled samples, over the classes that a request allows."""
-    posterior = stored.posterior(class_scores(context, stored.model, data).numpy())
+    posterior = stored.calibrated(class_scores(context, stored.model, data).numpy())
     nodes = nodes_of_labels(data.labels.numpy(), stored.model.taxonomy)
     return LabelledPosterior((request or AnswerRequest()).restricted(posterior), nodes)
 

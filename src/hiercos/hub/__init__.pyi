@@ -1,3 +1,2 @@
-from .pretrained import Pipeline as Pipeline
 from .pretrained import PretrainedModel as PretrainedModel
 from .pretrained import load_pipeline as load_pipeline

@@ -11,7 +11,7 @@ import yaml
 from hiercos.data import BUILT_IN, PREFIX
 from hiercos.encoders import FineTunedEncoder, FrozenEncoder, JoinedEncoder
 from hiercos.metrics import legend, metric_spec
-from hiercos.model import TAXONOMY, WEIGHTS, StoredModel
+from hiercos.model import TAXONOMY, WEIGHTS, Classifier
 from hiercos.records import Record, variant_name
 from hiercos.report import COLUMNS, markdown_table, render
 from hiercos.taxonomy import TaxonomyFacts, taxonomy_facts
@@ -74,7 +74,7 @@ EXTRAS = {  # prefix of a backbone's name -> extra of hiercos
 SAMPLES = {"texts": '["a text", "another"]', "images": '["photo.jpg", "other.png"]', "vectors": "vectors"}
 
 
-def model_card(stored: StoredModel, record: Record | None, name: str) -> str:
+def model_card(stored: Classifier, record: Record | None, name: str) -> str:
     """The card of a model as Markdown with a YAML header, in the format of the Hugging Face Hub.
 
     Args:
@@ -103,7 +103,7 @@ def model_card(stored: StoredModel, record: Record | None, name: str) -> str:
     )
 
 
-def metadata(stored: StoredModel, record: Record | None, name: str) -> dict[str, Any]:
+def metadata(stored: Classifier, record: Record | None, name: str) -> dict[str, Any]:
     """The metadata that the Hub indexes: library, task, tags, and the results on the test split."""
     task = TASKS[stored.kind]
     values: dict[str, Any] = {
@@ -160,7 +160,7 @@ def _training_values(record: Record, frozen: FrozenEncoder | None) -> dict[str, 
     }
 
 
-def _requirement(stored: StoredModel, name: str) -> str:
+def _requirement(stored: Classifier, name: str) -> str:
     """The pip requirement: hiercos with the extras that this model needs."""
     backbone = _backbone_name(stored)
     needed = ["hf"] * ("/" in name) + ["images"] * (stored.kind == "images")
@@ -168,12 +168,12 @@ def _requirement(stored: StoredModel, name: str) -> str:
     return f"'hiercos[{','.join(needed)}]'" if needed else "hiercos"
 
 
-def _backbone_name(stored: StoredModel) -> str:
+def _backbone_name(stored: Classifier) -> str:
     encoder = stored.encoder if isinstance(stored.encoder, FineTunedEncoder) else _frozen(stored)
     return "" if encoder is None else encoder.backbone.name
 
 
-def _frozen(stored: StoredModel) -> FrozenEncoder | None:
+def _frozen(stored: Classifier) -> FrozenEncoder | None:
     """The encoder of a frozen backbone; None for a model without one."""
     encoder = stored.encoder.frozen if isinstance(stored.encoder, JoinedEncoder) else stored.encoder
     return encoder if isinstance(encoder, FrozenEncoder) else None

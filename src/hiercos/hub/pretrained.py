@@ -1,36 +1,25 @@
 """Models on the Hugging Face Hub, with the API of transformers and without pickle, and the pipelines that run them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Any
+from typing import TypeAlias
 
 from hiercos import storage
-from hiercos.data import as_inputs
-from hiercos.decisions import AnswerRequest
 from hiercos.encoders import ReadConfig, SingleDevice
 from hiercos.errors import FaultsError
 from hiercos.hub.card import model_card, published_source
-from hiercos.model import (
-    Answer,
-    ModelError,
-    StoredModel,
-    check_top_k,
-    load_model,
-    model_files,
-    model_samples,
-    named_answers,
-    posteriors,
-    save_model,
-)
+from hiercos.model import Answer, Classifier, ModelError, model_files
 from hiercos.options import check_count
 from hiercos.records import RECORD_FILE, Record, holds_finished_run, read_records, records_json, variant_name
 from hiercos.taxonomy import Taxonomy
 
 CARD = "README.md"
+Pipeline: TypeAlias = Callable[..., list[Answer]]
 FILES = ["*.json", "*.safetensors", CARD]  # files of a repository to download; all others are ignored
 
 
@@ -43,21 +32,21 @@ class PretrainedModel:
     """A trained model with the record of its run.
 
     Attributes:
-        stored: model with its encoder, decision rule and temperature.
+        classifier: model with its encoder, decision rule and temperature.
         record: record of the training run; None if there is none.
     """
 
-    stored: StoredModel
+    classifier: Classifier
     record: Record | None = None
 
     def __repr__(self) -> str:
-        variant = variant_name(self.stored.model.method, self.stored.rule.name)
-        return f"PretrainedModel({variant}, {self.stored.kind}, {self.taxonomy!r})"
+        variant = variant_name(self.classifier.model.method, self.classifier.rule.name)
+        return f"PretrainedModel({variant}, {self.classifier.kind}, {self.taxonomy!r})"
 
     @property
     def taxonomy(self) -> Taxonomy:
         """The taxonomy of its classes."""
-        return self.stored.model.taxonomy
+        return self.classifier.taxonomy
 
     @classmethod
     def from_pretrained(
@@ -76,8 +65,8 @@ class PretrainedModel:
             ModelError: if the folder or repository is not a model of this package.
         """
         files = model_files(_folder(str(name_or_folder), revision))
-        stored = load_model(files, trust_backbone=trust_backbone)
-        return cls(stored, Record.find(files, stored.rule.name))
+        classifier = Classifier.load(files, trust_backbone=trust_backbone)
+        return cls(classifier, Record.find(files, classifier.rule.name))
 
     def save_pretrained(self, folder: str | Path, *, name: str | None = None) -> None:
         """Write the model, its taxonomy, its record and a model card to a folder, which is created if missing.
@@ -101,9 +90,9 @@ class PretrainedModel:
         if self.record is not None:
             data = {**self.record.data, "source": published_source(str(self.record.data["source"]))}
             records[RECORD_FILE] = records_json([replace(self.record, data=data)])
-        save_model(place, self.stored, records)
+        self.classifier.save(place, records)
         if not (place / CARD).exists():
-            card = model_card(self.stored, self.record, name or place.resolve().name)
+            card = model_card(self.classifier, self.record, name or place.resolve().name)
             storage.write(place / CARD, card)
 
     def push_to_hub(
@@ -187,53 +176,6 @@ def _failure(errors: ModuleType, fault: BaseException) -> str:
     return next((words for kind, words in kinds if isinstance(fault, kind)), "cannot be used")
 
 
-class Pipeline:
-    """A callable that classifies inputs with a trained model.
-
-    Args:
-        pretrained: trained model.
-        config: device, batch size and number of workers.
-    """
-
-    def __init__(self, pretrained: PretrainedModel, config: ReadConfig) -> None:
-        self.pretrained, self.config = pretrained, config
-
-    def __repr__(self) -> str:
-        stored = self.pretrained.stored
-        variant = variant_name(stored.model.method, stored.rule.name)
-        return f"Pipeline({variant}, {stored.kind}, {stored.model.taxonomy!r}, {self.config.context.device})"
-
-    def __call__(self, inputs: Any, *, top_k: int | None = None, explain: bool = False, **request: Any) -> list[Answer]:
-        """The answer to every input.
-
-        Args:
-            inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
-                counts as a list of one.
-            top_k: number of classes to list in `top_k`; None (the default) for no list.
-            explain: whether to add `explanation`; see `hiercos.model.explanations`.
-            **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
-
-        Returns:
-            One dict per input: `label`, the class; `id`, if the taxonomy has ids; `path`, the names from level 1 down
-            to the class; `score`, by which the classes are ranked; `probability` of the class; `path_probabilities`
-            of the nodes on the path; and with `top_k`, the list `top_k` of such dicts, best class first. Under a rule
-            that answers at any level, such as `back-off`, `label` may be an inner node, or None for the root, and
-            there are also `level`, and `next` and `next_probability`, the likeliest node below.
-
-        Raises:
-            DataError: inputs of another kind, an empty text, or an image that cannot be read.
-        """
-        check_top_k(top_k)
-        stored, wanted = self.pretrained.stored, AnswerRequest.of(request)
-        rule = wanted.chosen_rule(stored.rule, stored.calibration)
-        samples = model_samples(stored, as_inputs(inputs, stored.kind), self.config)
-        return [
-            answer
-            for posterior in posteriors(stored, samples, self.config, energies=explain)
-            for answer in named_answers(wanted.restricted(posterior), rule, top_k=top_k, explain=explain)
-        ]
-
-
 def load_pipeline(
     model: str | Path | PretrainedModel,
     *,
@@ -242,7 +184,7 @@ def load_pipeline(
     batch_size: int | None = None,
     workers: int = 0,
 ) -> Pipeline:
-    """Create a pipeline from a model folder, a repository of the Hugging Face Hub, or a loaded model.
+    """A function that answers inputs: `Classifier.answers` on a device, with a batch size.
 
     Args:
         model: folder or repository (see `PretrainedModel.from_pretrained`), or a `PretrainedModel`.
@@ -262,9 +204,9 @@ def load_pipeline(
     if batch_size is not None:
         check_count("batch_size", batch_size)
     check_count("workers", workers, 0)
-    fabric = SingleDevice(device)
+    context = SingleDevice(device)
     if not isinstance(model, PretrainedModel):
         model = PretrainedModel.from_pretrained(model, revision=revision)
     elif revision is not None:
         raise ValueError(f"expected no revision with a loaded model, got {revision!r}")
-    return Pipeline(model, ReadConfig(fabric, batch_size, workers))
+    return partial(model.classifier.answers, config=ReadConfig(context, batch_size, workers))

@@ -7,6 +7,7 @@ from torch.nn import functional as F
 from hiercos.geometry import class_frame, height_similarities, tree_operations
 from hiercos.losses import BarzDenzlerLoss
 from hiercos.methods.heads import linear_head
+from hiercos.methods.layers import aligned
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
@@ -58,7 +59,7 @@ class EmbeddingCosines(nn.Module):
 
     def forward(self, f: Tensor) -> Tensor:
         """Shape (B, C) to (B, C)."""
-        return F.normalize(f, dim=1) @ self.embeddings.T
+        return aligned(F.normalize(f, dim=1)) @ self.embeddings.T
 
 
 class NearestClassBelow(nn.Module):

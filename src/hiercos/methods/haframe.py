@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from hiercos.geometry import class_frame, decaying_similarities
 from hiercos.losses import HAFrameLoss
 from hiercos.methods.heads import SummedProbabilities, TransformationModule
+from hiercos.methods.layers import aligned
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
@@ -66,7 +67,7 @@ class FrameHead(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C + 1)."""
         f = self.body(features)  # (B, C)
-        return torch.cat([f @ self.frame.T, f.norm(dim=1, keepdim=True)], dim=1)
+        return torch.cat([aligned(f) @ self.frame.T, f.norm(dim=1, keepdim=True)], dim=1)
 
 
 class FrameLogits(nn.Module):

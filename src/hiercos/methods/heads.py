@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hiercos.geometry import PaddedLevels, node_probabilities
+from hiercos.methods.layers import aligned
 from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy, check_is_taxonomy
 
@@ -156,7 +157,7 @@ class HierCOSHead(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, N)."""
         z: Tensor = self.activation(self.expand(self.transformation(features)))
-        return z if self.basis is None else z @ self.basis.T
+        return z if self.basis is None else aligned(z) @ self.basis.T
 
 
 def random_orthogonal(size: int, generator: torch.Generator | None = None) -> Tensor:
@@ -220,7 +221,7 @@ class UnitRowLinear(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, out_features)."""
-        return F.linear(features, self.unit_rows(), self.linear.bias)
+        return F.linear(aligned(features), self.unit_rows(), self.linear.bias)
 
 
 def linear_head(

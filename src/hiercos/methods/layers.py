@@ -11,9 +11,36 @@ from torch import Tensor, nn
 
 CONSTANT = 1e-6  # deviation over largest magnitude below which a feature varies only by float32 rounding
 NEVER_VARIES = 1e30  # scale of such a feature: it becomes 0, whatever its values in unseen samples
+NUMBERS = 16  # float32 numbers in the 64 bytes that the widest registers hold
 SMALLEST = 2e-2  # smallest singular value kept, relative to the largest: below it is rounding or a single sample
 
 SparseMatrix: TypeAlias = csr_matrix  # shape (M, V)
+
+
+def aligned(features: Tensor) -> Tensor:
+    """Features (B, F) whose rows begin at multiples of 64 bytes, in inference; the same numbers.
+
+    Matrix libraries add up the products of a row in another order where its first bytes lie elsewhere, which changes
+    the last bits. So the product of a row would depend on its place among the others.
+    """
+    rows, width = features.shape
+    if not torch.is_inference_mode_enabled() or features.layout is not torch.strided or features.device.type != "cpu":
+        return features
+    if features.stride() == (width, 1) and width % NUMBERS == 0 and features.data_ptr() % (4 * NUMBERS) == 0:
+        return features
+    padded = features.new_empty(rows, width + -width % NUMBERS)[:, :width]
+    return padded.copy_(features)
+
+
+def align_inputs(module: nn.Module) -> None:
+    """Let every linear layer of a module take its inputs through `aligned`."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear) and not layer._forward_pre_hooks:
+            layer.register_forward_pre_hook(_aligned_inputs)
+
+
+def _aligned_inputs(_layer: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return (aligned(inputs[0]), *inputs[1:])
 
 
 class Standardize(nn.Module):
@@ -117,7 +144,7 @@ class Projection(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Shape (B, V) to (B, F)."""
-        return inputs @ self.directions
+        return aligned(inputs) @ self.directions
 
 
 def csr_tensor(matrix: SparseMatrix) -> Tensor:

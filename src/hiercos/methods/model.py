@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.methods.backbone import Backbone
-from hiercos.methods.layers import Projection, SparseMatrix, Standardize, csr_tensor
+from hiercos.methods.layers import Projection, SparseMatrix, Standardize, align_inputs, csr_tensor
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, Solver
 from hiercos.methods.table import METHODS, build_method
 from hiercos.taxonomy import Floats, Taxonomy
@@ -90,6 +90,7 @@ class Model(nn.Module):
         parts = build_method(method, taxonomy, in_features, self.options)
         self.standardize = Standardize(in_features)
         self.head, self.loss = parts.head, parts.loss
+        align_inputs(self.head)
         self.class_scores, self.node_scores, self.energies = parts.class_scores, parts.node_scores, parts.energies
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
         self._prepare, self._keep_weights = parts.prepare, parts.keep_weights

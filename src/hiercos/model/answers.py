@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from hiercos.data import InputBatch, Inputs
 from hiercos.decisions import Decision, NodeRule, Posterior, Rule, ShortList
-from hiercos.options import check_count
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, best_children, is_at_or_above
 
 Answer = dict[str, Any]
 AnswerColumns = dict[str, list[Any]]
 # Columns of a table of answers other than the levels and the explanations: of every answer, and of rules that stop.
-ANSWER_COLUMNS = ("row", "text", "image", "rank", "ancestors", "class", "id", "score", "confidence")
+IDENTIFYING_COLUMNS = ("row", "text", "image")  # of the input, not of its answer
+ANSWER_COLUMNS = (*IDENTIFYING_COLUMNS, "rank", "ancestors", "class", "id", "score", "confidence")
 EXPLANATION = re.compile(
     r"(runner_up_)?(probability|energy)_\d+|runner_up_\d+"
 )  # names of columns, see `explanation_columns`
@@ -273,14 +273,6 @@ def _ancestor_names(taxonomy: Taxonomy, node: int) -> list[str]:
     return [taxonomy.names[above] for above in taxonomy.ancestors.list(node)[:-1].tolist()]
 
 
-def _without_root(decision: Decision) -> list[float | None]:
-    """Probability of each answer; None for the root, "cannot say": that it is 1 there says nothing."""
-    return [
-        None if node < 0 else value
-        for node, value in zip(decision.nodes.tolist(), decision.probabilities.tolist(), strict=True)
-    ]
-
-
 def rounded_values(values: NDArray[np.floating], shown: NDArray[np.bool_] | None = None) -> list[float | None]:
     """Each value with at most six decimals, the same float as from `round`; None where it is not shown.
 
@@ -304,68 +296,30 @@ def rounded_values(values: NDArray[np.floating], shown: NDArray[np.bool_] | None
     return rounded
 
 
-def named_answers(posterior: Posterior, rule: Rule, *, top_k: int | None = None, explain: bool = False) -> list[Answer]:
-    """Answer to each of M samples as a dict, with the probabilities of its path and an optional short list.
+def answer_rows(
+    batch: InputBatch, posterior: Posterior, rule: Rule, *, top: int | None = None, explain: bool = False
+) -> list[Answer]:
+    """The answer to each input of a batch as a dict, a row of `answer_columns`, as in the JSON of `hiercos predict`.
 
     Args:
-        posterior: probabilities of the samples.
+        batch: B inputs.
+        posterior: probabilities of the inputs.
         rule: decision rule that chooses the answers.
-        top_k: number of classes to list as `top_k`, the answer first; None for no list.
-        explain: whether to add the explanation as `explanation`; see `explanations`.
+        top: number of classes to list as `top`, a list of dicts, the answer of rules for classes first; None for none.
+        explain: whether to add the columns of `explanation_columns`.
     """
-    decision = rule(posterior)
-    values = _without_root(decision) if decision.criterion == PROBABILITY else decision.values.tolist()
-    answers = [
-        _named_node(posterior, row, node, value)
-        for row, (node, value) in enumerate(zip(decision.nodes.tolist(), values, strict=True))
-    ]
-    if isinstance(rule, NodeRule):
-        below = next_nodes(posterior, decision)
-        for row, (answer, node) in enumerate(zip(answers, below.tolist(), strict=True)):
-            answer["level"] = int(decision.levels[row])
-            answer["next"] = posterior.taxonomy.names[node] if node >= 0 else None
-            answer["next_probability"] = min(float(posterior.nodes[row, node]), 1.0) if node >= 0 else None
-    if explain:
-        for answer, explanation in zip(answers, explanations(posterior, decision), strict=True):
-            answer["explanation"] = explanation
-    if top_k is None:
+    answers = _table_rows(answer_columns(batch, posterior, rule, explain=explain))
+    if top is None:
         return answers
-    listed = rule.short_list(posterior, top_k)
-    return [{**answer, "top_k": _named_list(posterior, listed, row)} for row, answer in enumerate(answers)]
+    listed: dict[int, list[Answer]] = {answer["row"]: [] for answer in answers}
+    for each in _table_rows(answer_columns(batch, posterior, rule, top=top)):
+        listed[each["row"]].append({name: value for name, value in each.items() if name not in IDENTIFYING_COLUMNS})
+    return [{**answer, "top": listed[answer["row"]]} for answer in answers]
 
 
-def _named_list(posterior: Posterior, listed: ShortList, row: int) -> list[Answer]:
-    """Listed classes of one sample."""
-    pairs = zip(listed.classes[row].tolist(), listed.values[row].tolist(), strict=True)
-    return [
-        _named_node(posterior, row, int(posterior.taxonomy.leaves[label]), value)
-        for label, value in pairs
-        if label >= 0
-    ]
-
-
-def _named_node(posterior: Posterior, row: int, node: int, value: float | None) -> Answer:
-    """One answer: name, id, path, score and probabilities; the root has no name, no path and no probability.
-
-    In a graph `path` and `path_probabilities` are those of the ancestors, the shallowest first and the node last.
-    """
-    taxonomy = posterior.taxonomy
-    path = list(nodes_down_to(node, taxonomy))
-    along = np.minimum(posterior.nodes[row, path], 1).tolist()  # sums can exceed 1 by rounding
-    return {
-        "label": taxonomy.names[node] if path else None,
-        **({"id": taxonomy.ids[node] if path else None} if taxonomy.ids else {}),
-        "path": [taxonomy.names[step] for step in path],
-        "score": value,
-        "probability": along[-1] if path else None,
-        "path_probabilities": along,
-    }
-
-
-def check_top_k(top_k: int | None) -> None:
-    """Raise a ValueError for a `top_k` below 1."""
-    if top_k is not None:
-        check_count("top_k", top_k)
+def _table_rows(columns: AnswerColumns) -> list[Answer]:
+    """Rows of a table as dicts."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def probability_columns(batch: InputBatch, posterior: Posterior) -> AnswerColumns:

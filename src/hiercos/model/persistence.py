@@ -7,20 +7,19 @@ others under the names of `PARTS`.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import safetensors.torch
 import torch
-from numpy.typing import ArrayLike
 from safetensors import SafetensorError
 from torch import Tensor
 
 from hiercos import storage
 from hiercos.data import Kind
-from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule, RuleError, rule_from_dict
+from hiercos.decisions import HeldOutChains, Rule, RuleError, rule_from_dict
 from hiercos.encoders import (
     TFIDF,
     Encoder,
@@ -38,9 +37,12 @@ from hiercos.errors import FaultsError
 from hiercos.methods import Model, Projection
 from hiercos.model.memory import Memory
 from hiercos.options import fits, json_object, positive_fault, schema_faults
-from hiercos.records import CHECKPOINT, RESULTS_TABLE, RUNS, variant_name
+from hiercos.records import CHECKPOINT, RESULTS_TABLE, RUNS
 from hiercos.storage import CONFIG, Folder, StorageError
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
+
+if TYPE_CHECKING:
+    from hiercos.model.classifier import Classifier
 
 FORMAT = 1
 TAXONOMY, WEIGHTS, VOCABULARY = "taxonomy.json", "model.safetensors", "vocabulary.json"
@@ -71,53 +73,31 @@ _BACKBONE_SCHEMA: dict[str, Any] = {"name": str, "options": dict, "fine_tuned": 
 
 
 @dataclass(frozen=True)
-class StoredModel:
-    """Content of a model folder.
+class FilesInMemory:
+    """The files of a model folder in memory, as a pickled classifier has them.
 
     Attributes:
-        model: model on the CPU.
-        encoder: encoder of raw inputs; None for a model of vectors.
-        rule: decision rule of the answers; the highest score by default.
-        temperature: temperature of the posterior, fitted on validation data; 1 by default.
-        class_weights: factor of each class's probability, shape (C,), see `prior_weights`; None by default.
-        memory: features of training samples for `hiercos extend`; None for none.
-        calibration: chains of the samples that were set aside for the targets of back-off; None if there are none.
+        files: content of each file by name.
+        config: JSON values of `config.json`, without checksums.
+        path: name in messages.
     """
 
-    model: Model
-    encoder: Encoder | None
-    rule: Rule = field(default_factory=Likeliest)
-    temperature: float = 1.0
-    class_weights: Sequence[float] | None = None
-    memory: Memory | None = None
-    calibration: HeldOutChains | None = None
+    files: Mapping[str, bytes]
+    config: Mapping[str, Any]
+    path: Path = Path("pickled model")
 
-    def posterior(self, scores: ArrayLike, energies: Tensor | None = None) -> Posterior:
-        """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them."""
-        shares = None if energies is None else energies.numpy()
-        return Posterior.from_scores(
-            scores,
-            self.model.taxonomy,
-            temperature=self.temperature,
-            class_weights=self.class_weights,
-            energies=shares,
-        )
+    def __contains__(self, name: str) -> bool:
+        return name in self.files
 
-    def __repr__(self) -> str:
-        return f"StoredModel({variant_name(self.model.method, self.rule.name)}, {self.kind}, {self.model.taxonomy!r})"
-
-    @property
-    def kind(self) -> Kind:
-        """Kind of inputs that the model takes: "images", "texts" or "vectors"."""
-        return "vectors" if self.encoder is None else self.encoder.kind
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """All kinds that it takes, its own first: a model with a frozen backbone also takes the backbone's features."""
-        return (self.kind, "vectors") if isinstance(self.encoder, FrozenEncoder) else (self.kind,)
+    def content(self, name: str) -> bytes:
+        """Content of a file."""
+        return self.files[name]
 
 
-def save_model(folder: Path, stored: StoredModel, others: Mapping[str, str | bytes] | None = None) -> None:
+Files: TypeAlias = Folder | FilesInMemory
+
+
+def save_model(folder: Path, stored: "Classifier", others: Mapping[str, str | bytes] | None = None) -> None:
     """Write a model into a folder, whose `config.json` is written last; see `hiercos.storage.commit`.
 
     Args:
@@ -125,14 +105,20 @@ def save_model(folder: Path, stored: StoredModel, others: Mapping[str, str | byt
         stored: model to write.
         others: further files that belong to the model, by name, such as its records; none by default.
     """
-    files: dict[str, str | bytes] = {WEIGHTS: safetensors.torch.save(_tensors(stored))}
-    files[TAXONOMY] = json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n"
+    written = files_in_memory(stored)
+    storage.commit(folder, {**(others or {}), **written.files}, written.config)
+
+
+def files_in_memory(stored: "Classifier") -> FilesInMemory:
+    """The files of the folder of a model."""
+    files = {WEIGHTS: safetensors.torch.save(_tensors(stored))}
+    files[TAXONOMY] = json.dumps(taxonomy_to_dict(stored.taxonomy)).encode() + b"\n"
     if (texts := _text_features(stored.encoder)) is not None:
-        files[VOCABULARY] = json.dumps(texts.state()[0]) + "\n"
-    storage.commit(folder, {**(others or {}), **files}, _configuration(stored))
+        files[VOCABULARY] = json.dumps(texts.state()[0]).encode() + b"\n"
+    return FilesInMemory(files, _configuration(stored))
 
 
-def _tensors(stored: StoredModel) -> dict[str, Tensor]:
+def _tensors(stored: "Classifier") -> dict[str, Tensor]:
     """All tensors of a model folder by name."""
     parts: dict[str, Tensors] = {}
     if stored.model.projection is not None:
@@ -182,7 +168,7 @@ def _chain_tensors(chains: HeldOutChains) -> dict[str, Tensor]:
     return {"first": first, "wrong": flat, "lengths": lengths, "coarse": torch.tensor(chains.coarse, dtype=torch.int64)}
 
 
-def _configuration(stored: StoredModel) -> dict[str, Any]:
+def _configuration(stored: "Classifier") -> dict[str, Any]:
     chains = stored.calibration
     return {
         "format": FORMAT,
@@ -209,18 +195,17 @@ def _backbone_values(encoder: Encoder | None) -> dict[str, Any] | None:
     return {**encoder.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": in_folder}
 
 
-def load_model(folder: str | Path | Folder, *, trust_backbone: bool = False) -> StoredModel:
-    """Read a model folder; each file is compared with its SHA-256.
+def loaded_parts(files: Files, *, trust_backbone: bool = False) -> dict[str, Any]:
+    """The attributes of a `Classifier` from the files of its folder, each compared with its SHA-256.
 
     Args:
-        folder: model folder, which may be open already.
+        files: files of a model folder.
         trust_backbone: whether the configuration may name a path or a model of the Hub to load the backbone from.
 
     Raises:
         ModelError: if files are missing or do not fit together, or the format is unknown.
         StorageError: if a file was changed after it was written.
     """
-    files = model_files(folder)
     config = read_config(files)
     try:
         taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
@@ -243,8 +228,15 @@ def load_model(folder: str | Path | Folder, *, trust_backbone: bool = False) -> 
     weights, count = config.get("class_weights"), taxonomy.num_classes
     if weights is not None and len(weights) != count:
         raise ModelError(f"{files.path / CONFIG}: expected {count} class_weights, got {len(weights)}")
-    rule = rule_from_dict(config["rule"])
-    return StoredModel(model.eval(), encoder, rule, float(config["temperature"]), weights, memory, chains)
+    return {
+        "model": model.eval(),
+        "encoder": encoder,
+        "rule": rule_from_dict(config["rule"]),
+        "temperature": float(config["temperature"]),
+        "class_weights": weights,
+        "memory": memory,
+        "calibration": chains,
+    }
 
 
 def _projection(tensors: Tensors, width: int) -> Projection | None:
@@ -271,9 +263,7 @@ def _chains(tensors: Tensors, config: Mapping[str, Any] | None) -> HeldOutChains
     return HeldOutChains.from_dict({"first": first, "wrong": wrong, "coarse": coarse, **config})
 
 
-def _load_encoder(
-    files: Folder, config: Mapping[str, Any], tensors: Tensors, *, trust_backbone: bool
-) -> Encoder | None:
+def _load_encoder(files: Files, config: Mapping[str, Any], tensors: Tensors, *, trust_backbone: bool) -> Encoder | None:
     """Encoder of a model folder, by the kind and the backbone in its configuration."""
     described = config.get("backbone")
     if described is None:
@@ -292,7 +282,7 @@ def _load_encoder(
     return frozen
 
 
-def _load_backbone(files: Folder, expected: dict[str, Any], weights: Tensors) -> Backbone:
+def _load_backbone(files: Files, expected: dict[str, Any], weights: Tensors) -> Backbone:
     """Backbone of a configuration, checked to have the same weights."""
     try:
         backbone = seeded_backbone(expected["name"], expected["options"], pretrained=not expected["in_folder"])
@@ -311,7 +301,7 @@ def _load_backbone(files: Folder, expected: dict[str, Any], weights: Tensors) ->
     return backbone.eval()
 
 
-def _load_text_features(files: Folder, tensors: Tensors) -> TextFeatures:
+def _load_text_features(files: Files, tensors: Tensors) -> TextFeatures:
     values = read_model_json(files, VOCABULARY)
     arrays = {name: tensor.numpy() for name, tensor in _of_part(tensors, TEXT).items()}
     try:
@@ -342,7 +332,7 @@ def _comparison_fault(folder: Path) -> str:
     )
 
 
-def read_model_json(files: Folder, name: str) -> dict[str, Any]:
+def read_model_json(files: Files, name: str) -> dict[str, Any]:
     """JSON object in a file of a model folder; a `ModelError` if it is missing or malformed."""
     if name not in files:
         raise ModelError(f"{files.path}: not a model folder, it has no {name}")
@@ -360,7 +350,7 @@ def stored_calibration(folder: Path | Folder) -> tuple[float, Sequence[float] | 
     return float(config["temperature"]), config.get("class_weights")
 
 
-def read_config(files: Folder) -> Mapping[str, Any]:
+def read_config(files: Files) -> Mapping[str, Any]:
     """Checked configuration of a model folder."""
     path = files.path / CONFIG
     if type(files.config.get("format")) is not int or files.config["format"] != FORMAT:

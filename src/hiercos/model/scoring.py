@@ -1,7 +1,7 @@
 """Class and node scores of a model on samples, batch by batch, and their metrics."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +22,18 @@ BLOCK = 256  # vectors computed at a time
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of one batch.
+    """Scores of one batch, float32.
 
     Attributes:
-        classes: class scores, shape (B, C), float32.
-        nodes: node scores, comparable within a level, shape (B, N), float32.
+        classes: class scores, shape (B, C).
+        nodes: node scores, comparable within a level, shape (B, N); None if they were not asked for.
+        energies: share of the energy on the axis of each node, shape (B, N); None if they were not asked for, and for
+            methods without them.
     """
 
     classes: Tensor
-    nodes: Tensor
+    nodes: Tensor | None = None
+    energies: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,43 @@ class Evaluation:
     metrics: dict[str, float]
 
 
-@torch.inference_mode()
-def model_outputs(context: DeviceContext, model: Model, inputs: Any) -> Tensor:
-    """Outputs of the method for one batch of model inputs, float32; the model is on the device already.
+def score_batches(
+    context: DeviceContext,
+    model: Model,
+    samples: Samples,
+    *,
+    parts: Sequence[Tensor] | None = None,
+    nodes: bool = False,
+    energies: bool = False,
+) -> Iterator[Scores]:
+    """Scores of samples, batch by batch: the only loop that scores them, behind every door.
 
-    Vectors are computed in blocks of one size, of which the last one is filled up with zeros. So the outputs of a row
-    are the same to the bit whatever shares its batch.
+    Args:
+        context: device and precision.
+        model: model, which is moved to the device.
+        samples: M samples.
+        parts: row indices of each batch; by default all rows in order.
+        nodes: whether to compute node scores.
+        energies: whether to compute energies, if the method has any.
+    """
+    if parts is None:
+        parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
+    model.to(context.device).eval()
+    for inputs in samples.batches(parts):
+        with torch.inference_mode():
+            outputs = model_outputs(context, model, inputs)
+            yield Scores(
+                model.class_scores(outputs),
+                model.node_scores(outputs) if nodes else None,
+                model.energies(outputs) if energies and model.energies is not None else None,
+            )
+
+
+def model_outputs(context: DeviceContext, model: Model, inputs: Any) -> Tensor:
+    """Outputs of the method for one batch of model inputs, float32.
+
+    Vectors are computed in blocks of one size, of which the last one is filled up with zeros, and every row begins at a
+    multiple of 64 bytes (see `aligned`). So the outputs of a row are the same to the bit whatever shares its batch.
     """
     blocks = [inputs] if model.backbone is not None else _blocks(inputs)
     with context.autocast():
@@ -76,50 +110,22 @@ def _blocks(vectors: Tensor) -> list[Tensor]:
     return found
 
 
-@torch.inference_mode()
-def batch_scores(context: DeviceContext, model: Model, inputs: Any) -> Scores:
-    """Scores of classes and nodes for one batch of model inputs."""
-    model.to(context.device).eval()
-    outputs = model_outputs(context, model, inputs)
-    return Scores(model.class_scores(outputs), model.node_scores(outputs))
-
-
-def class_score_batches(context: DeviceContext, model: Model, samples: Samples) -> Iterator[Tensor]:
-    """Class scores of all samples in order, shape (B, C) each, on the CPU; no node score is computed."""
-    parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
-    model.to(context.device).eval()
-    for inputs in samples.batches(parts):
-        with torch.inference_mode():
-            yield model.class_scores(model_outputs(context, model, inputs)).cpu()
-
-
-@dataclass(frozen=True)
-class ExplainedScores:
-    """Class scores of one batch, and what explains them.
-
-    Attributes:
-        classes: class scores, shape (B, C), on the CPU.
-        energies: share of the energy on the axis of each node, shape (B, N), on the CPU; None for other methods.
-    """
-
-    classes: Tensor
-    energies: Tensor | None = None
-
-
-def explained_batches(context: DeviceContext, model: Model, samples: Samples) -> Iterator[ExplainedScores]:
-    """Class scores and energies of all samples in order."""
-    parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
-    model.to(context.device).eval()
-    for inputs in samples.batches(parts):
-        outputs = model_outputs(context, model, inputs)
-        with torch.inference_mode():
-            energies = None if model.energies is None else model.energies(outputs).cpu()
-            yield ExplainedScores(model.class_scores(outputs).cpu(), energies)
-
-
 def class_scores(context: DeviceContext, model: Model, samples: Samples) -> Tensor:
     """Class scores of all samples, on the CPU, shape (M, C)."""
-    return torch.cat([torch.empty(0, model.taxonomy.num_classes), *class_score_batches(context, model, samples)])
+    found = [scores.classes.cpu() for scores in score_batches(context, model, samples)]
+    return torch.cat([torch.empty(0, model.taxonomy.num_classes), *found])
+
+
+def node_scores(context: DeviceContext, model: Model, samples: Samples) -> Tensor:
+    """Node scores of all samples, on the CPU, shape (M, N)."""
+    found = [stated(scores.nodes).cpu() for scores in score_batches(context, model, samples, nodes=True)]
+    return torch.cat([torch.empty(0, model.taxonomy.num_nodes), *found])
+
+
+def stated(scores: Tensor | None) -> Tensor:
+    """Scores that were asked for."""
+    assert scores is not None
+    return scores
 
 
 def evaluate_scores(
@@ -147,8 +153,7 @@ def evaluate_scores(
     scores = torch.zeros(len(data), model.taxonomy.num_classes)
     nodes = None if data.label_sets is None else torch.zeros(len(data), model.taxonomy.num_nodes)
     parts = torch.split(rows, data.at_once) if len(rows) else ()
-    for part, inputs in zip(parts, data.batches(parts), strict=True):
-        found = batch_scores(fabric, model, inputs)
+    for part, found in zip(parts, score_batches(fabric, model, data, parts=parts, nodes=True), strict=True):
         suite.update(
             found.classes,
             data.labels[part].to(fabric.device),
@@ -157,7 +162,7 @@ def evaluate_scores(
         )
         scores[part] = found.classes.cpu()
         if nodes is not None:
-            nodes[part] = found.nodes.cpu()
+            nodes[part] = stated(found.nodes).cpu()
     metrics = {name: float(value) for name, value in suite.compute().items()}
     if nodes is not None and data.label_sets is not None:
         metrics[AVERAGE_PRECISION] = float(
@@ -189,8 +194,7 @@ def node_average_precision(context: DeviceContext, model: Model, data: LabelledS
     """Average precision of the node scores of samples with one or several labels, in one process."""
     from hiercos.metrics.functional import average_precision
 
-    parts = torch.split(torch.arange(len(data)), data.at_once)
-    nodes = torch.cat([batch_scores(context, model, inputs).nodes.cpu() for inputs in data.batches(parts)])
+    nodes = node_scores(context, model, data)
     labels = data.labels if data.label_sets is None else data.label_sets
     return float(average_precision(nodes, labels.cpu(), model.taxonomy))
 

@@ -8,5 +8,4 @@ from .format import text_map_name as text_map_name
 from .graph import largest_difference as largest_difference
 from .model import InferenceConfig as InferenceConfig
 from .model import OnnxModel as OnnxModel
-from .model import load_onnx_model as load_onnx_model
 from .model import open_onnx_model as open_onnx_model

@@ -27,7 +27,7 @@ from hiercos.encoders import (
 from hiercos.encoders.backbones import Backbone, OnnxBackbone
 from hiercos.methods import METHODS, NEVER_VARIES, Projection
 from hiercos.metrics import functional as HF
-from hiercos.model import StoredModel, model_features
+from hiercos.model import Classifier
 from hiercos.onnx.format import (
     FEATURES,
     IMAGES,
@@ -122,7 +122,7 @@ def _check_no_folder(file: Path) -> None:
         raise OnnxError(f"{file}: expected the name of a file, this is a folder")
 
 
-def export_onnx(stored: StoredModel, *, start: Start = "inputs", examples: Sequence[Any] = ()) -> OnnxExport:
+def export_onnx(stored: Classifier, *, start: Start = "inputs", examples: Sequence[Any] = ()) -> OnnxExport:
     """Export a model to an ONNX graph and compare it with PyTorch.
 
     Args:
@@ -159,7 +159,7 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs", examples: Seque
     return compared(OnnxExport(graph, description, module, sample, _text_map(stored, encoder), 0.0))
 
 
-def _text_map(stored: StoredModel, encoder: Encoder | None) -> TextMap | None:
+def _text_map(stored: Classifier, encoder: Encoder | None) -> TextMap | None:
     """The map from texts to the input of the graph, which stands behind the model's projection."""
     if not isinstance(encoder, TfidfEncoder):
         return None
@@ -208,7 +208,7 @@ def _image_part(encoder: Encoder | None) -> tuple[Backbone | None, PixelTransfor
 
 
 def _sample(
-    stored: StoredModel, transform: PixelTransform | None, projection: Projection | None, examples: Sequence[Any]
+    stored: Classifier, transform: PixelTransform | None, projection: Projection | None, examples: Sequence[Any]
 ) -> Tensor:
     """Inputs of the graph to compare on: those of examples, or of texts made from the model's n-grams, or noise.
 
@@ -230,7 +230,7 @@ def _sample(
     inputs = as_inputs(examples, stored.kind)
     if projection is not None:
         return torch.tensor(np.asarray(inputs))
-    features = model_features(stored, inputs, ReadConfig(SingleDevice("cpu")))
+    features = stored.features(inputs, ReadConfig(SingleDevice("cpu")))
     return features if isinstance(features, Tensor) else torch.from_numpy(features.toarray())
 
 
@@ -241,7 +241,7 @@ def _own_texts(features: TextFeatures) -> list[str]:
     return [" ".join(ngrams[place] for place in row) for row in drawn]
 
 
-def _feature_noise(stored: StoredModel, projection: Projection | None) -> Tensor:
+def _feature_noise(stored: Classifier, projection: Projection | None) -> Tensor:
     """Noise with the mean and deviation of the training features, shape (16, F); without these before a projection.
 
     Wide vectors are sparse, and of length 1 as TF-IDF is: with 100,000 numbers a row the sums would lose digits that
@@ -336,8 +336,7 @@ def quality(model: OnnxModel, inputs: Inputs, labels: IntArray, config: Inferenc
         labels: label of each input, a class index or C + node, shape (M,).
         config: settings of the pass.
     """
-    posteriors = model.posteriors(inputs, config or InferenceConfig())
-    ranked = torch.cat([torch.from_numpy(model.rule.ranking(posterior)) for posterior in posteriors])  # (M, C)
+    ranked = torch.from_numpy(model.rule.ranking(model.posterior(inputs, config)))  # (M, C)
     known = torch.tensor(labels < model.taxonomy.num_classes)
     ranked, truth = ranked[known], torch.tensor(labels)[known]
     hops = HF.hops(ranked, truth, model.taxonomy).double().mean()

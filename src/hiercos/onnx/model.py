@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data import (
-    Float32Array,
-    InputBatch,
-    Inputs,
-    Kind,
-    ProgressCallback,
-    UnlabelledInputs,
-    as_inputs,
-)
-from hiercos.decisions import AnswerRequest, Posterior, Rule
+from hiercos.data import Float32Array, Inputs, Kind, ProgressCallback
+from hiercos.decisions import HeldOutChains, Posterior, Rule
 from hiercos.errors import DataError
-from hiercos.model import Answer, check_top_k, named_answers
+from hiercos.model import BaseClassifier
 from hiercos.onnx.format import (
     ENERGIES,
     LEAVES,
@@ -35,7 +27,7 @@ from hiercos.onnx.format import (
 )
 from hiercos.options import check_count
 from hiercos.records import variant_name
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Floats, Taxonomy
 
 GRAPH_BATCH_SIZES = {"vectors": 1024, "texts": 1024, "images": 16}  # batch size of the graph
 DENSE_NUMBERS = 2**23  # numbers in a batch of dense n-gram vectors: 32 MB
@@ -66,8 +58,8 @@ class InferenceConfig:
 
 
 @dataclass(frozen=True)
-class OnnxModel:
-    """An exported model, ready for inference.
+class OnnxModel(BaseClassifier[InferenceConfig]):
+    """An exported model, which answers as the `Classifier` of its folder does.
 
     Attributes:
         session: inference session of onnxruntime.
@@ -92,49 +84,43 @@ class OnnxModel:
         return self.description.kind
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> Rule:  # type: ignore[override]  # part of the description
         """The decision rule."""
         return self.description.rule
+
+    @property
+    def calibration(self) -> HeldOutChains | None:  # type: ignore[override]  # part of the description
+        """Calibration samples for the targets of back-off; None if there are none."""
+        return self.description.calibration
 
     def __repr__(self) -> str:
         variant = variant_name(self.description.method, self.rule.name)
         return f"OnnxModel({variant}, {self.kind}, {self.taxonomy!r})"
 
-    def predict(
-        self,
-        inputs: Any,
-        *,
-        top_k: int | None = None,
-        explain: bool = False,
-        config: InferenceConfig | None = None,
-        **request: Any,
-    ) -> list[Answer]:
-        """The answer to every text, image or vector under the model's rule or another one.
+    @classmethod
+    def load(cls, path: str | Path, *, threads: int | None = None) -> "OnnxModel":
+        """Load a model that `hiercos export` wrote, with the text feature file beside it if the model takes texts.
 
         Args:
-            inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
-                counts as a list of one.
-            top_k: number of classes to list in `top_k`; None (the default) for no list.
-            explain: whether to add `explanation`; see `hiercos.model.explanations`.
-            config: settings of the pass.
-            **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
-
-        Returns:
-            One dict per input, as `hiercos.hub.Pipeline` returns it.
+            path: ONNX file.
+            threads: number of threads of onnxruntime; its own default if None.
 
         Raises:
-            DataError: inputs of another kind or width, an empty text, or an image that cannot be read.
+            OnnxError: a file that is missing, damaged or not written by `hiercos export`.
         """
-        check_top_k(top_k)
-        wanted = AnswerRequest.of(request)
-        rule = wanted.chosen_rule(self.rule, self.description.calibration)
-        return [
-            answer
-            for posterior in self.posteriors(
-                as_inputs(inputs, self.kind), config or InferenceConfig(), energies=explain
-            )
-            for answer in named_answers(wanted.restricted(posterior), rule, top_k=top_k, explain=explain)
-        ]
+        file = Path(path)
+        if threads is not None:
+            check_count("threads", threads)
+        if not file.is_file():
+            found = "expected a file, this is a folder" if file.is_dir() else "there is no such file"
+            raise OnnxError(f"{file}: {found}")
+        model = open_onnx_model(file.read_bytes(), source=str(file), threads=threads)
+        text_file = model.description.text_file
+        return model if text_file is None else replace(model, text_map=read_text_map(file, text_file))
+
+    def read_size(self, config: InferenceConfig | None) -> int:
+        """Number of inputs to read at a time."""
+        return (None if config is None else config.batch_size) or ROWS_READ[self.kind]
 
     def outputs(self, batch: Float32Array, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
         """Outputs of the graph by name, all by default, for features (B, F) or preprocessed images (B, 3, S, S).
@@ -148,9 +134,9 @@ class OnnxModel:
         try:
             numbers = np.ascontiguousarray(batch, dtype=np.float32)
         except (TypeError, ValueError) as error:
-            raise DataError(f"{expected}, got something else ({error}); predict() takes {self.kind}") from error
+            raise DataError(f"{expected}, got something else ({error}); answers() takes {self.kind}") from error
         if list(numbers.shape[1:]) != taken.shape[1:]:
-            raise DataError(f"{expected}, got shape {numbers.shape}; predict() takes {self.kind}")
+            raise DataError(f"{expected}, got shape {numbers.shape}; answers() takes {self.kind}")
         names = names or [output.name for output in self.session.get_outputs()]
         return dict(zip(names, self.session.run(names, {taken.name: numbers}), strict=True))
 
@@ -159,70 +145,40 @@ class OnnxModel:
         """Whether the graph has energies of the nodes: that of Hier-COS, unless an older version wrote the file."""
         return ENERGIES in [output.name for output in self.session.get_outputs()]
 
-    def posterior(self, batch: Float32Array, *, energies: bool = False) -> Posterior:
-        """Calibrated probabilities for features (B, F) or preprocessed images (B, 3, S, S).
-
-        Args:
-            batch: input of the graph.
-            energies: whether to compute the energies of the nodes, which explanations show, if the graph has any.
-
-        Raises:
-            PosteriorError: a score that is NaN.
-        """
-        found = self.outputs(batch, [LEAVES, ENERGIES] if energies and self._has_energies else [LEAVES])
-        temperature = self.description.temperature
-        return Posterior.from_scores(
-            found[LEAVES], self.taxonomy, temperature=temperature, energies=found.get(ENERGIES)
-        )
-
-    def posteriors(self, inputs: Inputs, config: InferenceConfig, *, energies: bool = False) -> Iterator[Posterior]:
-        """Calibrated probabilities of the inputs, batch by batch in their order.
-
-        Args:
-            inputs: inputs of the model's kind.
-            config: settings of the pass.
-            energies: see `posterior`.
+    def scores(
+        self, inputs: Inputs, config: InferenceConfig | None = None, *, energies: bool = False
+    ) -> tuple[Float32Array, Float32Array | None]:
+        """Class scores, shape (M, C), and on request the energies of the nodes, shape (M, N), if the graph has any.
 
         Raises:
             DataError: if the inputs are of another kind or width than the model takes, or an image cannot be read.
         """
         if inputs.kind != self.kind:
             raise DataError(f"this model takes {self.kind}, got {inputs.kind}")
-        done = 0
+        config, names = config or InferenceConfig(), [LEAVES, ENERGIES] if energies and self._has_energies else [LEAVES]
+        found: list[dict[str, NDArray[Any]]] = []
         if config.callback:
             config.callback.start(0, len(inputs))
         try:
+            done = 0
             for batch in self._batches(inputs, config):
-                yield self.posterior(batch, energies=energies)
+                found.append(self.outputs(batch, names))
                 done += len(batch)
                 if config.callback:
                     config.callback.rows(done)
         finally:
             if config.callback:
                 config.callback.close()
+        scores, *shares = (np.concatenate([each[name] for each in found]) for name in names)
+        return scores, shares[0] if shares else None
 
-    def posterior_batches(
-        self, unlabelled: UnlabelledInputs, config: InferenceConfig, *, energies: bool = False
-    ) -> Iterator[tuple[InputBatch, Posterior]]:
-        """The inputs batch by batch, each with its calibrated probabilities; only one batch is in memory.
+    def calibrated(self, scores: Floats | Float32Array, energies: Float32Array | None = None) -> Posterior:
+        """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them.
 
-        Args:
-            unlabelled: inputs of the model's kind.
-            config: settings of the pass.
-            energies: see `posterior`.
+        Raises:
+            PosteriorError: a score that is NaN.
         """
-        for batch in unlabelled.batches(config.batch_size or ROWS_READ[self.kind]):
-            parts = list(self.posteriors(batch.inputs, config, energies=energies))
-            shares = [part.energies for part in parts if part.energies is not None]
-            yield (
-                batch,
-                Posterior.from_scores(
-                    np.concatenate([part.scores for part in parts]),
-                    self.taxonomy,
-                    temperature=self.description.temperature,
-                    energies=np.concatenate(shares) if shares else None,
-                ),
-            )
+        return Posterior.from_scores(scores, self.taxonomy, temperature=self.description.temperature, energies=energies)
 
     def _batches(self, inputs: Inputs, config: InferenceConfig) -> Iterator[Float32Array]:
         """The input of the graph, batch by batch."""
@@ -257,28 +213,6 @@ class OnnxModel:
                 yield transform.scaled(transform.pixels(opened))
 
 
-def load_onnx_model(path: str | Path, *, threads: int | None = None) -> OnnxModel:
-    """Load a model that `hiercos export` wrote, with the text feature file beside it if the model takes texts.
-
-    Args:
-        path: ONNX file.
-        threads: number of threads of onnxruntime; its own default if None.
-
-    Raises:
-        OnnxError: a file that is missing, damaged or not written by `hiercos export`.
-    """
-    file = Path(path)
-    if threads is not None:
-        check_count("threads", threads)
-    if not file.is_file():
-        raise OnnxError(f"{file}: {'expected a file, this is a folder' if file.is_dir() else 'there is no such file'}")
-    model = open_onnx_model(file.read_bytes(), source=str(file), threads=threads)
-    text_file = model.description.text_file
-    if text_file is None:
-        return model
-    return OnnxModel(model.session, model.description, read_text_map(file, text_file), model.source)
-
-
 def open_onnx_model(
     content: bytes,
     *,
@@ -292,7 +226,7 @@ def open_onnx_model(
         content: bytes of the file.
         source: name of the model in messages.
         text_map: map from texts to the graph's input; None for other kinds.
-        threads: number of threads, as in `load_onnx_model`.
+        threads: number of threads, as in `OnnxModel.load`.
 
     Raises:
         OnnxError: a file that is not an exported model.

@@ -12,7 +12,7 @@ import torch
 from hiercos.benchmark import Observer, Task, run_tasks
 from hiercos.encoders import LabelledSamples
 from hiercos.methods import LeafScores, Model, NodeScores
-from hiercos.model import evaluate, load_model
+from hiercos.model import Classifier, evaluate
 from hiercos.paper.axes import SCORING, Setting
 from hiercos.paper.subspaces import subspace_cosine
 from hiercos.records import RUNS, Record
@@ -108,7 +108,7 @@ def ablate(
     test = final_features(features, config).samples("test")
     for task in tasks:
         assert task.folder is not None
-        model = load_model(task.folder, trust_backbone=True).model
+        model = Classifier.load(task.folder, trust_backbone=True).model
         for setting in by_method[task.method]:
             record = scored_record(fabric, trained[task], model, test, setting.scoring)
             records.setdefault((setting.axis, setting.name), []).append(record)

@@ -13,13 +13,13 @@ from hiercos.data import Inputs
 from hiercos.encoders import ReadConfig, SingleDevice
 from hiercos.methods import Columns, HierCOSHead, Model
 from hiercos.metrics import functional as HF
-from hiercos.model import ModelError, StoredModel, model_features
+from hiercos.model import Classifier, ModelError
 from hiercos.taxonomy import IntArray, Taxonomy, check_tree
 
 REPEATS = 5  # passes over the samples, of which the fastest counts
 
 
-def level_model(stored: StoredModel, level: int) -> StoredModel:
+def level_model(stored: Classifier, level: int) -> Classifier:
     """The model of one level of a Hier-COS model: its classes are the nodes of the level.
 
     The subspace of node i is the span of its own axis, V_i = span{e_i}, so the answer is the largest |x_i|.
@@ -41,7 +41,7 @@ def level_model(stored: StoredModel, level: int) -> StoredModel:
     pruned = Model(level_taxonomy(model.taxonomy, nodes.numpy()), model.in_features, model.method)
     pruned.standardize.load_state_dict(model.standardize.state_dict())
     pruned.head = _pruned_head(copy.deepcopy(model.head), nodes)
-    return StoredModel(pruned.eval(), stored.encoder)
+    return Classifier(pruned.eval(), stored.encoder)
 
 
 def level_taxonomy(taxonomy: Taxonomy, nodes: IntArray) -> Taxonomy:
@@ -111,7 +111,7 @@ class LevelCost:
 
 
 def level_costs(
-    whole: StoredModel, pruned: StoredModel, inputs: Inputs, labels: IntArray, level: int
+    whole: Classifier, pruned: Classifier, inputs: Inputs, labels: IntArray, level: int
 ) -> dict[str, LevelCost]:
     """Costs of a whole model and of the model pruned to a level, by name.
 
@@ -122,7 +122,7 @@ def level_costs(
         labels: label of each input, a class index or C + node, shape (M,).
         level: level of the pruned model.
     """
-    features = model_features(whole, inputs, ReadConfig(SingleDevice("cpu")))
+    features = whole.features(inputs, ReadConfig(SingleDevice("cpu")))
     assert isinstance(features, Tensor)  # Hier-COS takes dense features
     taxonomy, nodes = whole.model.taxonomy, whole.model.taxonomy.level(level)
     costs = {}
@@ -138,7 +138,7 @@ def level_costs(
 
 
 @torch.inference_mode()
-def _timed(stored: StoredModel, features: Tensor, nodes: slice) -> tuple[Tensor, float]:
+def _timed(stored: Classifier, features: Tensor, nodes: slice) -> tuple[Tensor, float]:
     """Best node of each sample among some, shape (M,), and the seconds of the fastest pass."""
     model, fastest, best = stored.model.eval(), float("inf"), torch.empty(0)
     for _ in range(REPEATS):

@@ -23,7 +23,7 @@ from hiercos.encoders import ReadConfig, SingleDevice, launched
 from hiercos.errors import HiercosWarning
 from hiercos.losses import BelowLabel, Direction, Grouping, Penalty
 from hiercos.methods import DEFAULT, Basis
-from hiercos.model import ModelError, StoredModel, explanations, posterior_of
+from hiercos.model import Classifier, ModelError, explanations
 from hiercos.sklearn.inputs import (
     ParameterError,
     TaxonomyArgument,
@@ -323,7 +323,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return estimator._keep(stored.codec, Trained(stored.model, {}, RunProgress()))
 
     @classmethod
-    def _of_model(cls, stored: StoredModel) -> Self:
+    def _of_model(cls, stored: Classifier) -> Self:
         """An estimator with the method, options and rule of a stored model."""
         return cls(method=stored.model.method, options={**stored.model.options}, rule=stored.rule.name)
 
@@ -390,7 +390,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _posterior(self, X: Any, *, energies: bool = False) -> Posterior:
         """Calibrated probabilities of M samples, in the order of the taxonomy's classes, with energies on request."""
         check_is_fitted(self, "model_")
-        return posterior_of(self.classifier_, known_inputs(self, X), self._reading(), energies=energies)
+        return self.classifier_.posterior(known_inputs(self, X), self._reading(), energies=energies)
 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""
@@ -484,7 +484,7 @@ class HierCOSClassifier(HierarchicalClassifier):
         return with_options(replace(super()._settings(), published=True), own)
 
     @classmethod
-    def _of_model(cls, stored: StoredModel) -> Self:
+    def _of_model(cls, stored: Classifier) -> Self:
         if stored.model.method != "hier-cos":
             raise ModelError(f"expected a model of 'hier-cos', got one of {stored.model.method!r}")
         known = cls._get_param_names()

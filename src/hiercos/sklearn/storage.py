@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hiercos.errors import listed
-from hiercos.model import ModelError, StoredModel, load_model, model_files, read_model_json, save_model
+from hiercos.model import Classifier, ModelError, model_files, read_model_json
 from hiercos.records import RECORD_FILE
 from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
 
@@ -29,7 +29,7 @@ class StoredEstimator:
         column_names: names of the columns; None if X had none.
     """
 
-    model: StoredModel
+    model: Classifier
     codec: LabelCodec
     parameters: dict[str, Any]
     columns: int | None
@@ -57,7 +57,7 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
         "columns": stored.columns,
         "column_names": stored.column_names,
     }
-    save_model(folder, stored.model, {ESTIMATOR: json.dumps(values) + "\n"})
+    stored.model.save(folder, {ESTIMATOR: json.dumps(values) + "\n"})
 
 
 def _check_folder(folder: Path) -> None:
@@ -80,7 +80,7 @@ def load_estimator(folder: str | Path) -> StoredEstimator:
     """
     folder = Path(folder)
     files = model_files(folder)
-    model = load_model(files)
+    model = Classifier.load(files)
     if ESTIMATOR not in files:
         codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
         return StoredEstimator(model, codec, {}, model.model.input_width if model.kind == "vectors" else None)

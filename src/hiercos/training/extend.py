@@ -15,7 +15,7 @@ from hiercos.data import Dataset, TextArray
 from hiercos.encoders import FineTunedEncoder, LabelledVectors, ReadConfig
 from hiercos.errors import DataError
 from hiercos.methods import METHODS, Committee, MethodError, Model
-from hiercos.model import Memory, ModelError, StoredModel, class_scores, load_model, model_features, stacked_features
+from hiercos.model import Classifier, Memory, ModelError, class_scores, stacked_features
 from hiercos.taxonomy import IntArray, NodeLists, Taxonomy, TaxonomyChange
 from hiercos.training.features import Features, dataset_summary
 from hiercos.training.settings import Settings
@@ -175,7 +175,7 @@ class GrownFeatures(Features):
         validates: whether a part of the memory is used for validation.
     """
 
-    stored: StoredModel = field(kw_only=True)
+    stored: Classifier = field(kw_only=True)
     change: TaxonomyChange = field(kw_only=True)
     memory: Memory | None = field(default=None, kw_only=True)
     validates: bool = field(default=True, kw_only=True)
@@ -215,7 +215,7 @@ class GrownFeatures(Features):
         return {**dataset_summary(self.dataset), "features": int(self.values.shape[1]), "remembered": remembered}
 
 
-def extension_settings(stored: StoredModel, settings: Settings) -> Settings:
+def extension_settings(stored: Classifier, settings: Settings) -> Settings:
     """Settings to extend a model, which keeps its method with its options, its rule and its scale of features.
 
     Args:
@@ -236,7 +236,7 @@ def relabelled(memory: Memory | None, change: TaxonomyChange) -> Memory | None:
 
 
 def grown_features(
-    stored: StoredModel, dataset: Dataset, change: TaxonomyChange, memory: Memory | None, config: ReadConfig
+    stored: Classifier, dataset: Dataset, change: TaxonomyChange, memory: Memory | None, config: ReadConfig
 ) -> GrownFeatures:
     """New data as features of a model that is extended.
 
@@ -271,7 +271,7 @@ def grown_features(
             f"method {method!r} finds its weights from all samples at once, so extending it needs training rows of "
             "every old class, or a memory of them; hiercos train --memory keeps one"
         )
-    values = model_features(stored, dataset.inputs, config)
+    values = stored.features(dataset.inputs, config)
     return GrownFeatures(dataset, values, stored.encoder, stored=stored, change=change, memory=kept)
 
 
@@ -333,7 +333,7 @@ def growth_accuracy(fabric: Fabric, data: GrownFeatures, folder: Path) -> Growth
         data: new data and the memory that the model was trained on.
         folder: folder of the extended model.
     """
-    extended, is_old = load_model(folder), data.change.old_nodes[data.taxonomy.leaves] >= 0  # (C,)
+    extended, is_old = Classifier.load(folder), data.change.old_nodes[data.taxonomy.leaves] >= 0  # (C,)
     right, labels = _right_answers(fabric, extended, data, data.samples("test"))
     kept, remembered = data.remembered("val"), np.zeros((2, 0), dtype=bool)
     if kept is not None:
@@ -342,7 +342,7 @@ def growth_accuracy(fabric: Fabric, data: GrownFeatures, folder: Path) -> Growth
 
 
 def _right_answers(
-    fabric: Fabric, extended: StoredModel, data: GrownFeatures, samples: LabelledVectors
+    fabric: Fabric, extended: Classifier, data: GrownFeatures, samples: LabelledVectors
 ) -> tuple[NDArray[np.bool_], IntArray]:
     """Whether the extended and the old model are right, (2, M), on the M samples of a class, and their labels, (M,).
 
@@ -356,11 +356,11 @@ def _right_answers(
     return np.stack([now, before]) == labels[rows], labels[rows]
 
 
-def _answered_classes(fabric: Fabric, stored: StoredModel, samples: LabelledVectors) -> IntArray:
+def _answered_classes(fabric: Fabric, stored: Classifier, samples: LabelledVectors) -> IntArray:
     """Class that the rule of a model answers with, shape (M,); -1 for an inner node."""
     if not len(samples):
         return np.zeros(0, dtype=np.int64)
-    return stored.rule(stored.posterior(class_scores(fabric, stored.model, samples))).classes
+    return stored.rule(stored.calibrated(class_scores(fabric, stored.model, samples))).classes
 
 
 def forgetting_notes(data: GrownFeatures) -> list[str]:

@@ -23,16 +23,7 @@ from hiercos.decisions import rule as named_rule
 from hiercos.encoders import LabelledVectors, launched, random_state_kept
 from hiercos.methods import METHODS, Model, folds
 from hiercos.metrics import AVERAGE_PRECISION, SuiteSums, suite_names, suite_values
-from hiercos.model import (
-    Memory,
-    StoredModel,
-    class_scores,
-    evaluate_scores,
-    load_model,
-    ruled_tensors,
-    save_model,
-    stored_calibration,
-)
+from hiercos.model import Classifier, Memory, class_scores, evaluate_scores, ruled_tensors, stored_calibration
 from hiercos.records import MEMBERS, RECORD_FILE, Record, records_json, run_identity
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the room
 from hiercos.taxonomy import Floats
@@ -72,7 +63,7 @@ class Trained:
         progress: history of the training, and what a solver chose.
     """
 
-    classifier: StoredModel
+    classifier: Classifier
     records: Mapping[str, Record]
     progress: RunProgress
 
@@ -189,7 +180,7 @@ class Training:
             set_aside=HeldOut(class_scores(self.fabric, model, aside), aside.labels) if len(aside) else None,
         )
         rules = calibration.fitted(self.rules)
-        classifier = StoredModel(
+        classifier = Classifier(
             model,
             features.model_encoder(model),
             rules[self.rule.name],
@@ -296,7 +287,7 @@ class Training:
 
     def _tested(
         self,
-        classifier: StoredModel,
+        classifier: Classifier,
         features: AnyFeatures,
         calibration: Calibration,
         rules: Mapping[str, Rule],
@@ -326,7 +317,7 @@ class Training:
                 others[HELD_OUT] = scores_file(known.scores.numpy(), known.labels.numpy())
             inputs = features.dataset.inputs.take(features.dataset.rows("test"))
             others |= report_inputs_file(inputs, rows_for_report(posterior, test.labels.numpy()))
-            save_model(self.folder, classifier, others)
+            classifier.save(self.folder, others)
             remove_unfinished(self.folder)
         self.fabric.barrier()  # the other processes may read the folder from here on
         return records
@@ -377,7 +368,7 @@ class Training:
         if any(self.rules[name].fitted for name in self.rules.keys() - records.keys()):
             return None
         files = storage.opened(self.folder)
-        classifier = load_model(files)
+        classifier = Classifier.load(files)
         for name in self.rules.keys() - records.keys():
             records[name] = self._later_record(files, record, self.rules[name])
         history = {"history": record.history, "best_epoch": record.best_epoch, "seconds": record.train_seconds}

@@ -20,7 +20,7 @@ from hiercos.cli.app import run
 from hiercos.data import completed, load_dataset
 from hiercos.errors import HiercosWarning
 from hiercos.hub import load_pipeline
-from hiercos.model import load_model
+from hiercos.model import Classifier
 from trees import TOY17
 
 LEVELS = ("class_1", "family", "genus", "species")  # columns of the levels
@@ -65,7 +65,7 @@ def test_the_calibration_rows_are_stored_and_used_for_nothing_else(folder: Path)
     assert json.loads((folder / "m" / "record.json").read_text())["learned"]["rows"] == 1200 - len(aside) - len(
         data.rows("test")
     )
-    stored = load_model(folder / "m")
+    stored = Classifier.load(folder / "m")
     assert stored.calibration is not None
     assert len(stored.calibration) == len(aside)
 
@@ -147,7 +147,7 @@ def test_a_guarantee_is_named_only_where_it_holds(
 
 def test_the_command_the_pipeline_and_the_estimator_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime")
-    from hiercos.onnx import load_onnx_model
+    from hiercos.onnx import OnnxModel
 
     assert run(["export", str(folder / "m"), "--onnx", str(folder / "m.onnx")]) == 0
     features = np.load(folder / "new.npz")["features"]
@@ -155,16 +155,15 @@ def test_the_command_the_pipeline_and_the_estimator_agree(folder: Path, capsys: 
     rows, _ = predicted(folder, capsys, "--target-containment", "0.8")
     expected = [[row[level] for level in LEVELS if row[level]] for row in rows]
     for answers in (
-        load_pipeline(folder / "m", device="cpu")(features, **request),
-        load_onnx_model(folder / "m.onnx").predict(features, **request),
+        Classifier.load(folder / "m").answers(features, **request),
+        OnnxModel.load(folder / "m.onnx").answers(features, **request),
     ):
-        assert [answer["path"] for answer in answers] == expected
+        assert [[answer[level] for level in LEVELS if answer[level]] for answer in answers] == expected
         assert [answer["level"] for answer in answers] == list(map(len, expected))
     decision = HierarchicalClassifier.load(folder / "m").predict_node(features, **request)
     assert [[TOY17.names[node] for node in TOY17.path(node)] for node in decision.nodes.tolist()] == expected
     only = load_pipeline(folder / "m", device="cpu")(features, within=["A1"], explain=True)
-    assert all(answer["path"][0] == "A1" for answer in only)
-    assert all(answer["explanation"]["path"][0]["node"] == "A1" for answer in only)
+    assert {(answer["level_1"], answer["probability_1"]) for answer in only} == {("A1", 1.0)}
 
 
 def test_answers_stay_within_what_is_allowed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,17 +218,14 @@ def test_hier_cos_explains_by_the_energy_on_each_node(folder: Path, capsys: pyte
     with out.open(newline="", encoding="utf-8") as file:
         row = next(csv.DictReader(file))
     features = np.load(folder / "new.npz")["features"]
-    network = load_model(folder / "cos").model.eval()
+    network = Classifier.load(folder / "cos").model.eval()
     with torch.inference_mode():
         square = network(torch.tensor(features[:1]))[0].square()
     path = [TOY17.names.index(row[level]) for level in LEVELS if row[level]]
     expected = (square[path] / square.sum()).tolist()
     assert [float(row[f"energy_{level}"]) for level in range(1, len(path) + 1)] == pytest.approx(expected, abs=2e-6)
-    for why in (
-        load_pipeline(folder / "cos", device="cpu")(features[:1], explain=True)[0]["explanation"],
-        HierarchicalClassifier.load(folder / "cos").explain(features[:1])[0],
-    ):
-        assert [step["energy"] for step in why["path"]] == pytest.approx(expected, abs=1e-6)
+    (why,) = HierarchicalClassifier.load(folder / "cos").explain(features[:1])
+    assert [step["energy"] for step in why["path"]] == pytest.approx(expected, abs=1e-6)
 
 
 def test_every_rule_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

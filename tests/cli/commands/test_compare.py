@@ -21,7 +21,7 @@ from hiercos.cli.commands import compare as compare_module
 from hiercos.cli.commands.compare import VariantOptions, flat_baseline
 from hiercos.data import Dataset, Inputs, Texts, Vectors
 from hiercos.decisions import RuleError
-from hiercos.model import load_model
+from hiercos.model import Classifier
 from hiercos.records import Record
 from hiercos.storage import opened
 from hiercos.taxonomy import Taxonomy, nodes_of_labels
@@ -204,7 +204,7 @@ def test_the_recommended_model_is_shipped_with_its_rule_and_the_printed_command_
     shown = capsys.readouterr().out
     (line,) = [line for line in shown.splitlines() if line.startswith("Ship ")]
     chosen, _, rule = line.removeprefix("Ship ").partition(", the model of seed 0:")[0].partition(" + ")
-    stored = load_model(ship)
+    stored = Classifier.load(ship)
     assert (stored.model.method, stored.rule.name) == (chosen, rule or "none")
     assert Record.read(ship) == Record.read(out / "runs" / chosen / "seed-0")
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

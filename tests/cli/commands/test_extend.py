@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hiercos.cli.app import run
-from hiercos.model import load_model
+from hiercos.model import Classifier
 from hiercos.taxonomy import Taxonomy
 
 OLD = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -157,7 +157,7 @@ def test_a_model_is_extended_with_and_without_its_memory(tmp_path: Path, capsys:
         told = capsys.readouterr()
         assert "matched: 5 nodes\nadded: 3 nodes (plant; pet > fish; plant > oak)\nrenamed: 0 nodes" in told.err
         accuracy[memory] = evaluated(tmp_path / memory, old, capsys)["top1"]
-        assert (load_model(tmp_path / memory).memory is not None) == (memory == "10")
+        assert (Classifier.load(tmp_path / memory).memory is not None) == (memory == "10")
     assert accuracy["10"] > 0.9
     assert accuracy["10"] >= accuracy["0"]
 

@@ -8,7 +8,7 @@ import pytest
 from blobs import cloud
 from hiercos import HierarchicalClassifier
 from hiercos.cli.app import run
-from hiercos.model import load_model
+from hiercos.model import Classifier
 from trees import TOY17
 
 
@@ -29,7 +29,7 @@ def test_the_command_and_the_estimator_train_the_same_model(
     assert run(["train", *data, *words, "--out", str(tmp_path / "command")]) == 0
     estimator = HierarchicalClassifier(TOY17, **parameters).fit(features.numpy(), labels.numpy())
     estimator.save(tmp_path / "estimator")
-    trained = load_model(tmp_path / "command")
+    trained = Classifier.load(tmp_path / "command")
     assert (tmp_path / "command" / "model.safetensors").read_bytes() == (
         tmp_path / "estimator" / "model.safetensors"
     ).read_bytes()

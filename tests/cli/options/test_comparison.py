@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hiercos.cli.app import run
-from hiercos.model import load_model
+from hiercos.model import Classifier
 from hiercos.records import Record
 
 PACKAGES = ("asyncio", "email", "http", "json", "logging", "multiprocessing", "unittest", "urllib", "xml")
@@ -62,7 +62,7 @@ def test_on_docstrings_no_other_variant_is_better_in_every_column(library: Path,
     assert ship["subject"] == f"Ship {values['recommended']}, the model of seed {seed}"
     assert " validation rows: " in ship["reason"]
     assert Record.read(tmp_path / "model").seed == seed
-    assert load_model(tmp_path / "model").model.method == values["recommended"].partition(" + ")[0]
+    assert Classifier.load(tmp_path / "model").model.method == values["recommended"].partition(" + ")[0]
 
 
 def test_test_rows_decide_where_a_run_has_too_few_rows_to_hold_some_out(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option,
 
 if TYPE_CHECKING:
     from hiercos.data import Dataset
-    from hiercos.model import StoredModel
+    from hiercos.model import Classifier
     from hiercos.onnx import OnnxExport
 
 STARTS = ("inputs", "features")
@@ -106,7 +106,7 @@ def export(
         say(cost)
 
 
-def _pruning_lines(whole: "StoredModel", pruned: "StoredModel", samples: "Dataset", level: int) -> list[str]:
+def _pruning_lines(whole: "Classifier", pruned: "Classifier", samples: "Dataset", level: int) -> list[str]:
     """Level accuracy, size and time of a whole model and of its level, as lines of text."""
     from hiercos.paper import level_costs
 

@@ -18,7 +18,7 @@ from hiercos.records import refuse_finished_run
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-    from hiercos.model import Memory, StoredModel
+    from hiercos.model import Classifier, Memory
     from hiercos.records import Record
     from hiercos.taxonomy import TaxonomyChange
     from hiercos.training import GrownFeatures
@@ -107,7 +107,7 @@ def _report_change(change: "TaxonomyChange", taxonomy: Path) -> None:
         )
 
 
-def _chosen_memory(stored: "StoredModel", per_class: int | None, model: Path) -> "Memory | None":
+def _chosen_memory(stored: "Classifier", per_class: int | None, model: Path) -> "Memory | None":
     """Remembered samples to train on again, at most `per_class` of each label (None for all); None without any."""
     if stored.memory is None:
         if per_class:
@@ -120,7 +120,7 @@ def _chosen_memory(stored: "StoredModel", per_class: int | None, model: Path) ->
     return Memory.choose(stored.memory.features, stored.memory.labels, per_class) if per_class else None
 
 
-def _check_kept(given: Iterable[str], stored: "StoredModel") -> None:
+def _check_kept(given: Iterable[str], stored: "Classifier") -> None:
     """Raise for a setting that an extended model keeps."""
     from hiercos.methods import METHODS
     from hiercos.training import KEPT_SETTINGS

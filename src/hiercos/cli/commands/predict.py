@@ -160,12 +160,13 @@ def predict(
     from hiercos.data import read_inputs
     from hiercos.model import node_value_columns
 
-    opened = open_model(model, device_options, loading)
+    opened, config = open_model(model, device_options, loading, batch_size=batch_size, workers=workers)
     if chosen == FIFTYONE and opened.kind != "images":
         raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {opened.kind}")
     weights = by_row.weights(inputs, opened.taxonomy)
     bound = BoundRequest.of(answers.request(opened.taxonomy), opened.rule, opened.calibration, weights)
-    unlabelled = read_inputs(inputs, kind=opened.kind_of(str(inputs)), **reading, callback=checking_lines())
+    kind = "vectors" if inputs.lower().endswith(".npz") and "vectors" in opened.kinds else opened.kind
+    unlabelled = read_inputs(inputs, kind=kind, **reading, callback=checking_lines())
     say(*unlabelled.notes)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
     counts, is_counted = Counter[int | None](), table.counts_levels(bound.rule)
@@ -179,13 +180,13 @@ def predict(
             write(batch, found)
             advance(len(posterior))
 
-        if table.probabilities and (scored := opened.node_scores(unlabelled, batch_size, workers)) is not None:
+        if table.probabilities and (scored := opened.node_scores(unlabelled, config)) is not None:
             for batch, values in scored:
                 write(batch, node_value_columns(batch, values, opened.taxonomy))
                 advance(len(values))
             return
         with in_background(answer) as answer_later:  # while the network computes the next batch
-            for batch, posterior in opened.stream(unlabelled, batch_size, workers, energies=table.explain):
+            for batch, posterior in opened.batches(unlabelled, config, energies=table.explain):
                 answer_later(batch, posterior)
     say(*counts_sentence(counts))
 

@@ -12,7 +12,7 @@ from hiercos.cli.options.groups import OptionError
 from hiercos.storage import Folder
 
 if TYPE_CHECKING:
-    from hiercos.model import StoredModel
+    from hiercos.model import Classifier
 
 
 Data = Annotated[
@@ -64,13 +64,13 @@ class LoadOptions:
 
     trust_backbone: TrustBackbone = False
 
-    def load(self, model: Path | Folder) -> "StoredModel":
+    def load(self, model: Path | Folder) -> "Classifier":
         """Load a model folder, or one whose files are open already."""
         if isinstance(model, Path):
             check_model_folder(model)
-        from hiercos.model import load_model
+        from hiercos.model import Classifier
 
-        return load_model(model, trust_backbone=self.trust_backbone)
+        return Classifier.load(model, trust_backbone=self.trust_backbone)
 
 
 def check_target(option: str, file: Path | None) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.heads import SummedProbabilities
-from hiercos.methods.layers import SparseMatrix
+from hiercos.methods.layers import SparseMatrix, aligned
 from hiercos.methods.linear.convex import PathProblem, Prior, Solution
 from hiercos.methods.linear.problem_features import problem_features
 from hiercos.methods.model import Method
@@ -47,7 +47,7 @@ class RawLinear(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
-        return features @ self.weight.T + self.bias
+        return aligned(features) @ self.weight.T + self.bias
 
     @torch.no_grad()
     def set(self, weight: Tensor, bias: Tensor) -> None:

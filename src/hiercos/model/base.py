@@ -1,0 +1,139 @@
+"""What a trained model can be asked, whether it runs in torch or in onnxruntime; this module does not import torch."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+from hiercos.data import Float32Array, InputBatch, Inputs, Kind, UnlabelledInputs, python_rows
+from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
+from hiercos.model.answers import Answer, answer_rows
+from hiercos.options import check_count
+from hiercos.taxonomy import Floats, Taxonomy
+
+Config = TypeVar("Config")
+
+
+class BaseClassifier(ABC, Generic[Config]):
+    """Inputs in, calibrated posteriors and answers out.
+
+    `Config` is the type of the settings of a pass over inputs, such as the batch size.
+
+    Attributes:
+        rule: decision rule of the answers.
+        calibration: chains of the samples that were set aside for the targets of back-off; None if there are none.
+    """
+
+    rule: Rule
+    calibration: HeldOutChains | None
+
+    @property
+    @abstractmethod
+    def taxonomy(self) -> Taxonomy:
+        """Taxonomy of the classes."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> Kind:
+        """Kind of inputs that the model takes: "images", "texts" or "vectors"."""
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """All kinds of inputs that it takes, its own first."""
+        return (self.kind,)
+
+    @abstractmethod
+    def read_size(self, config: Config | None) -> int:
+        """Number of inputs to read at a time."""
+
+    @abstractmethod
+    def scores(
+        self, inputs: Inputs, config: Config | None = None, *, energies: bool = False
+    ) -> tuple[Float32Array, Float32Array | None]:
+        """Class scores, shape (M, C), and on request the energies of the nodes, shape (M, N), if the method has any."""
+
+    @abstractmethod
+    def calibrated(self, scores: Floats | Float32Array, energies: Float32Array | None = None) -> Posterior:
+        """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them."""
+
+    def batches(
+        self, rows: UnlabelledInputs, config: Config | None = None, *, energies: bool = False
+    ) -> Iterator[tuple[InputBatch, Posterior]]:
+        """Batches of inputs with their calibrated posteriors; only one batch is in memory at a time.
+
+        Args:
+            rows: inputs to classify.
+            config: settings of the pass; on the CPU, with the usual batch size, by default.
+            energies: whether to compute the energies of the nodes, which explain answers, if the method has any.
+
+        Raises:
+            DataError: inputs of another kind or width than the model takes, an empty text, or an unreadable image.
+        """
+        for batch in rows.batches(self.read_size(config)):
+            yield batch, self.calibrated(*self.scores(batch.inputs, config, energies=energies))
+
+    def posteriors(self, inputs: Any, config: Config | None = None, *, energies: bool = False) -> Iterator[Posterior]:
+        """Calibrated posteriors of any number of inputs, batch by batch in their order.
+
+        Args:
+            inputs: texts; images, as paths or opened by Pillow; vectors, an array or a sparse matrix of shape (M, F);
+                or a DataFrame with a column `text` or `path`, or of numbers alone. A single text or image counts as a
+                list of one. Of an iterator, only one batch is in memory at a time.
+            config: see `batches`.
+            energies: see `batches`.
+
+        Raises:
+            DataError: see `batches`.
+        """
+        for _, posterior in self.batches(python_rows(inputs, self.kind), config, energies=energies):
+            yield posterior
+
+    def posterior(self, inputs: Any, config: Config | None = None, *, energies: bool = False) -> Posterior:
+        """One calibrated posterior of all inputs, in memory; see `posteriors`."""
+        found = python_rows(inputs, self.kind).whole().inputs
+        return self.calibrated(*self.scores(found, config, energies=energies))
+
+    def answers(
+        self,
+        inputs: Any,
+        config: Config | None = None,
+        *,
+        top: int | None = None,
+        explain: bool = False,
+        **request: Any,
+    ) -> list[Answer]:
+        """The answer to every input under the model's rule or another one.
+
+        Args:
+            inputs: see `posteriors`.
+            config: see `batches`.
+            top: number of classes to list as `top`; None (the default) for no list.
+            explain: whether to add the columns of `explanation_columns`.
+            **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
+
+        Returns:
+            One dict per input, as the JSON of `hiercos predict` has it: `row`; `text` or `image`; one name for each
+            level; `class`; `id`, if the taxonomy has ids; `score`, the value of the answer under the rule; and
+            `confidence`, its probability (None for the root). A rule that answers with nodes of any depth adds `level`,
+            `next` and `next_confidence`. With `top`, a list `top` of such dicts, with their `rank`.
+
+        Raises:
+            DataError: see `batches`.
+            RuleError: for a target that the calibration samples do not support.
+        """
+        if top is not None:
+            check_count("top", top)
+        wanted = AnswerRequest.of(request)
+        rule = wanted.chosen_rule(self.rule, self.calibration)
+        return [
+            answer
+            for batch, posterior in self.batches(python_rows(inputs, self.kind), config, energies=explain)
+            for answer in answer_rows(batch, wanted.restricted(posterior), rule, top=top, explain=explain)
+        ]
+
+    def node_scores(
+        self,
+        rows: UnlabelledInputs,  # noqa: ARG002  # none are read
+        config: Config | None = None,  # noqa: ARG002
+    ) -> Iterator[tuple[InputBatch, Floats]] | None:
+        """Batches of inputs with the scores of every node, shape (B, N); None unless the method is for label sets."""
+        return None

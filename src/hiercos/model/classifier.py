@@ -1,0 +1,197 @@
+"""The classifier: a trained model with its encoder, temperature and rule, which every door holds."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix, vstack
+from torch import Tensor
+
+from hiercos.data import Float32Array, InputBatch, Inputs, Kind, SparseVectors, UnlabelledInputs
+from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule
+from hiercos.encoders import (
+    VECTORS_AT_ONCE,
+    Encoder,
+    FrozenEncoder,
+    ReadConfig,
+    Samples,
+    SingleDevice,
+    VectorSamples,
+)
+from hiercos.errors import DataError
+from hiercos.methods import METHODS, Model, SparseMatrix
+from hiercos.model.base import BaseClassifier
+from hiercos.model.memory import Memory
+from hiercos.model.persistence import FilesInMemory, files_in_memory, loaded_parts, model_files, save_model
+from hiercos.model.scoring import node_scores, score_batches
+from hiercos.records import variant_name
+from hiercos.storage import Folder
+from hiercos.taxonomy import AnyArray, Floats, Taxonomy
+
+VECTORS_READ, RAW_READ = 4096, 256  # inputs read at a time by default: vectors, and images or texts
+
+
+@dataclass(frozen=True)
+class Classifier(BaseClassifier[ReadConfig]):
+    """Texts, vectors, images or columns in, calibrated posteriors and answers out.
+
+    It can be pickled, as Ray, Spark and Dask do: a pickle holds the files of its folder. Threads may share it, on one
+    device; each computes in its own turn or beside the others, with the same answers.
+
+    Attributes:
+        model: model on the CPU.
+        encoder: encoder of raw inputs; None for a model of vectors.
+        rule: decision rule of the answers; the highest score by default.
+        temperature: temperature of the posterior, fitted on validation data; 1 by default.
+        class_weights: factor of each class's probability, shape (C,), see `prior_weights`; None by default.
+        memory: features of training samples for `hiercos extend`; None for none.
+        calibration: chains of the samples that were set aside for the targets of back-off; None if there are none.
+    """
+
+    model: Model
+    encoder: Encoder | None
+    rule: Rule = field(default_factory=Likeliest)
+    temperature: float = 1.0
+    class_weights: Sequence[float] | None = None
+    memory: Memory | None = None
+    calibration: HeldOutChains | None = None
+
+    @classmethod
+    def load(cls, folder: str | Path | Folder, *, trust_backbone: bool = False) -> Self:
+        """Load a model folder of `hiercos train`, `save` or an estimator.
+
+        Args:
+            folder: model folder, which may be open already.
+            trust_backbone: whether the model may name a path or a model of the Hub to load its backbone from.
+
+        Raises:
+            ModelError: if files are missing or do not fit together, or the format is unknown.
+            StorageError: if a file was changed after it was written.
+        """
+        return cls(**loaded_parts(model_files(folder), trust_backbone=trust_backbone))
+
+    def save(self, folder: str | Path, others: Mapping[str, str | bytes] | None = None) -> None:
+        """Write a model folder, with further files that belong to the model, by name; none by default."""
+        save_model(Path(folder), self, others)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_files, (files_in_memory(self),)
+
+    def __repr__(self) -> str:
+        return f"Classifier({variant_name(self.model.method, self.rule.name)}, {self.kind}, {self.taxonomy!r})"
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """Taxonomy of the classes."""
+        return self.model.taxonomy
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of inputs that the model takes: "images", "texts" or "vectors"."""
+        return "vectors" if self.encoder is None else self.encoder.kind
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """All kinds that it takes, its own first: a model with a frozen backbone also takes the backbone's features."""
+        return (self.kind, "vectors") if isinstance(self.encoder, FrozenEncoder) else (self.kind,)
+
+    def read_size(self, config: ReadConfig | None) -> int:
+        """Number of inputs to read at a time: whole batches, and at least one."""
+        size = VECTORS_READ if self.kind == "vectors" else RAW_READ
+        batch_size = None if config is None else config.batch_size
+        return size if batch_size is None else batch_size * max(1, size // batch_size)
+
+    def scores(
+        self, inputs: Inputs, config: ReadConfig | None = None, *, energies: bool = False
+    ) -> tuple[Float32Array, Float32Array | None]:
+        """Class scores, shape (M, C), and on request the energies of the nodes, shape (M, N), if the method has any."""
+        config = config or _on_cpu()
+        found = list(score_batches(config.context, self.model, self.samples(inputs, config), energies=energies))
+        shares = [each.energies.cpu() for each in found if each.energies is not None]
+        scores = torch.cat([torch.empty(0, self.taxonomy.num_classes), *(each.classes.cpu() for each in found)])
+        return scores.numpy(), torch.cat(shares).numpy() if shares else None
+
+    def calibrated(self, scores: ArrayLike, energies: Float32Array | None = None) -> Posterior:
+        """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them."""
+        return Posterior.from_scores(
+            scores,
+            self.taxonomy,
+            temperature=self.temperature,
+            class_weights=self.class_weights,
+            energies=energies,
+        )
+
+    def node_scores(
+        self, rows: UnlabelledInputs, config: ReadConfig | None = None
+    ) -> Iterator[tuple[InputBatch, Floats]] | None:
+        """Batches of inputs with the scores of every node, shape (B, N); None unless the method is for label sets."""
+        return self._node_scores(rows, config or _on_cpu()) if METHODS.traits(self.model.method).label_sets else None
+
+    def _node_scores(self, rows: UnlabelledInputs, config: ReadConfig) -> Iterator[tuple[InputBatch, Floats]]:
+        for batch in rows.batches(self.read_size(config)):
+            found = node_scores(config.context, self.model, self.samples(batch.inputs, config))
+            yield batch, found.numpy().astype(np.float64)
+
+    def samples(self, inputs: Inputs, config: ReadConfig | None = None) -> Samples:
+        """Samples of the model from inputs; a model with a frozen backbone also takes the backbone's features.
+
+        Args:
+            inputs: M inputs.
+            config: settings for reading inputs.
+
+        Raises:
+            DataError: if the inputs are of another kind or width than the model takes.
+        """
+        config = config or _on_cpu()
+        if inputs.kind not in self.kinds:
+            raise DataError(f"this model takes {self.kind}, got {inputs.kind}")
+        if self.encoder is not None and inputs.kind == self.kind:
+            return config.reported(self.encoder.samples(inputs, config))
+        vectors = inputs.matrix if isinstance(inputs, SparseVectors) else np.asarray(inputs)
+        if vectors.shape[1] != self.model.input_width:
+            raise DataError(f"this model takes vectors of {self.model.input_width} features, got {vectors.shape[1]}")
+        return VectorSamples(_as_taken(vectors, self.model), config.batch_size or VECTORS_AT_ONCE)
+
+    @torch.no_grad()
+    def features(self, inputs: Inputs, config: ReadConfig | None = None) -> Tensor | SparseMatrix:
+        """Features that the head takes, shape (M, F): a SciPy CSR matrix if its method takes sparse ones.
+
+        See `samples` for the arguments and errors.
+        """
+        samples = self.samples(inputs, config)
+        parts = torch.split(torch.arange(len(samples)), samples.at_once)
+        return stacked_features([self.model.features(batch).cpu() for batch in samples.batches(parts)])
+
+
+def _of_files(files: FilesInMemory) -> Classifier:
+    """A pickled classifier; who reads a pickle trusts it, and so its backbone."""
+    return Classifier(**loaded_parts(files, trust_backbone=True))
+
+
+def _on_cpu() -> ReadConfig:
+    return ReadConfig(SingleDevice("cpu"))
+
+
+def _as_taken(vectors: AnyArray | SparseMatrix, model: Model) -> Tensor | SparseMatrix:
+    """Vectors (M, F) as a model takes them: sparse for a projection, or a method of raw inputs that are sparse."""
+    if not isinstance(vectors, np.ndarray):
+        return vectors if model.takes_sparse else torch.tensor(vectors.toarray())
+    return torch.tensor(vectors) if model.projection is None else csr_matrix(vectors)
+
+
+def stacked_features(parts: Sequence[Tensor | SparseMatrix]) -> Tensor | SparseMatrix:
+    """Features of several parts one after the other; sparse CSR tensors and matrices become one SciPy matrix."""
+    dense = [part for part in parts if isinstance(part, Tensor) and part.layout is torch.strided]
+    if len(dense) == len(parts):
+        return torch.cat(dense)
+    return csr_matrix(vstack([scipy_matrix(part) if isinstance(part, Tensor) else part for part in parts]))
+
+
+def scipy_matrix(tensor: Tensor) -> SparseMatrix:
+    """A sparse CSR tensor as a SciPy matrix of the same shape."""
+    values, columns, starts = (part.numpy() for part in (tensor.values(), tensor.col_indices(), tensor.crow_indices()))
+    return csr_matrix((values, columns, starts), shape=tuple(tensor.shape))
