@@ -87,6 +87,7 @@ class Model(nn.Module):
         super().__init__()
         self.taxonomy, self.in_features = taxonomy, in_features
         self.method, self.options = METHODS.checked_name(method), dict(options or {})
+        self.raw_inputs = METHODS.traits(method).raw_inputs  # takes features as they are: dense or sparse, not scaled
         parts = build_method(method, taxonomy, in_features, self.options)
         self.standardize = Standardize(in_features)
         self.head, self.loss = parts.head, parts.loss
@@ -96,11 +97,6 @@ class Model(nn.Module):
         self._prepare, self._keep_weights = parts.prepare, parts.keep_weights
         self.course: int | None = None  # epochs at the constant rate of its training with patience
         self.place = 0  # among the members of a committee
-
-    @property
-    def raw_inputs(self) -> bool:
-        """Whether the method takes features as they are: dense or sparse, not projected and not standardized."""
-        return METHODS.traits(self.method).raw_inputs
 
     @property
     def takes_sparse(self) -> bool:

@@ -60,6 +60,10 @@ def score_batches(
 ) -> Iterator[Scores]:
     """Scores of samples, batch by batch: the only loop that scores them, behind every door.
 
+    Vectors are scored in blocks of one size, of which the last one is filled up with zeros, and in products every row
+    begins at a multiple of 64 bytes (`hiercos.methods.layers.aligned`). So the scores of a row are the same to the bit
+    whatever shares its batch. The inputs of a trained backbone are scored in batches as they are.
+
     Args:
         context: device and precision.
         model: model, which is moved to the device.
@@ -72,25 +76,31 @@ def score_batches(
         parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
     model.to(context.device).eval()
     for inputs in samples.batches(parts):
+        blocks = [inputs] if model.backbone is not None else _blocks(inputs)
+        count = None if model.backbone is not None else inputs.shape[0]
         with torch.inference_mode():
-            outputs = model_outputs(context, model, inputs)
-            yield Scores(
-                model.class_scores(outputs),
-                model.node_scores(outputs) if nodes else None,
-                model.energies(outputs) if energies and model.energies is not None else None,
+            found = [_block_scores(context, model, block, nodes=nodes, energies=energies) for block in blocks]
+            scores = Scores(
+                torch.cat([block.classes for block in found])[:count],
+                _joined([block.nodes for block in found], count),
+                _joined([block.energies for block in found], count),
             )
+        yield scores
 
 
-def model_outputs(context: DeviceContext, model: Model, inputs: Any) -> Tensor:
-    """Outputs of the method for one batch of model inputs, float32.
-
-    Vectors are computed in blocks of one size, of which the last one is filled up with zeros, and every row begins at a
-    multiple of 64 bytes (see `aligned`). So the outputs of a row are the same to the bit whatever shares its batch.
-    """
-    blocks = [inputs] if model.backbone is not None else _blocks(inputs)
+def _block_scores(context: DeviceContext, model: Model, block: Any, *, nodes: bool, energies: bool) -> Scores:
+    """Scores of one block of model inputs."""
     with context.autocast():
-        outputs = torch.cat([model(context.to_device(block)) for block in blocks])
-    return (outputs if model.backbone is not None else outputs[: inputs.shape[0]]).float()
+        outputs = model(context.to_device(block))
+    outputs = outputs.float()
+    shares = model.energies(outputs) if energies and model.energies is not None else None
+    return Scores(model.class_scores(outputs), model.node_scores(outputs) if nodes else None, shares)
+
+
+def _joined(parts: Sequence[Tensor | None], count: int | None) -> Tensor | None:
+    """The first rows of the scores of all blocks; None if they were not computed."""
+    found = [part for part in parts if part is not None]
+    return torch.cat(found)[:count] if found else None
 
 
 def _blocks(vectors: Tensor) -> list[Tensor]:

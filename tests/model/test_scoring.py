@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_matrix, random_array
+
+from hiercos.encoders import SingleDevice, VectorSamples
+from hiercos.methods import METHODS, Model, SparseMatrix
+from hiercos.model import score_batches
+from trees import random_tree
+
+ROWS, CPU = 300, SingleDevice("cpu")
+
+
+def untrained(method: str, width: int, leaves: int) -> Model:
+    """A model whose weights are drawn from a seed, also those that begin at 0."""
+    model = Model(random_tree(width, leaves), width, method)
+    generator = torch.Generator().manual_seed(width)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    return model
+
+
+def scores(model: Model, features: torch.Tensor | SparseMatrix, at_once: int) -> torch.Tensor:
+    found = list(score_batches(CPU, model, VectorSamples(features, at_once), nodes=True))
+    return torch.cat([torch.cat([each.classes, each.nodes], dim=1) for each in found if each.nodes is not None])
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize(("width", "leaves"), [(7, 4), (22, 17)])
+def test_the_scores_of_a_row_depend_neither_on_its_place_nor_on_its_batch(method: str, width: int, leaves: int) -> None:
+    model = untrained(method, width, leaves)
+    order = torch.randperm(ROWS, generator=torch.Generator().manual_seed(0))
+    features = torch.randn(ROWS, width, generator=torch.Generator().manual_seed(1))
+    expected = scores(model, features, 1024)
+    assert torch.equal(scores(model, features[order], 1024), expected[order])
+    assert torch.equal(scores(model, features, 7), expected)
+    assert torch.equal(scores(model, features[5:6], 1), expected[5:6])
+
+
+@pytest.mark.parametrize("method", ["logistic", "tree-logistic", "linear-svm"])
+def test_nor_do_those_of_a_sparse_row(method: str) -> None:
+    model = untrained(method, 40, 9)
+    matrix = csr_matrix(random_array((ROWS, 40), density=0.3, rng=np.random.default_rng(0), dtype=np.float32))
+    order = np.random.default_rng(1).permutation(ROWS)
+    expected = scores(model, matrix, 1024)
+    assert torch.equal(scores(model, matrix[order], 1024), expected[torch.from_numpy(order)])
+    assert torch.equal(scores(model, matrix, 7), expected)
+
+
+def test_a_batch_is_scored_in_full_blocks_and_energies_stand_beside_the_scores() -> None:
+    model = untrained("hier-cos", 5, 4)
+    samples = VectorSamples(torch.randn(260, 5, generator=torch.Generator().manual_seed(2)))
+    (found,) = score_batches(CPU, model, samples, energies=True)
+    assert found.nodes is None
+    assert found.energies is not None
+    assert len(found.classes) == len(found.energies) == 260
+    torch.testing.assert_close(found.energies.sum(dim=1), torch.ones(260))
+    assert not torch.is_inference_mode_enabled()

@@ -1,0 +1,34 @@
+"""The walks of a row in docs/architecture.md are those that the commands take."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from hiercos import HierarchicalClassifier
+from trees import TOY
+from walks import row_walk
+
+PAGE = Path(__file__).parents[1] / "docs/architecture.md"
+MOST = {"predict": 27}
+
+
+def documented_walk(command: str) -> list[str]:
+    """Files of the walk of a command, from the line that begins with its name."""
+    (line,) = re.findall(rf"^- `hiercos {command}`.*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(r"`([a-z_]+(?:/[a-z_]+)+)`", line)
+
+
+def test_a_text_in_predict_walks_the_documented_files(tmp_path: Path) -> None:
+    texts = [f"a {word} thing {number % 7}" for number in range(90) for word in ("furry", "loud", "metal")]
+    labels = np.array(TOY.class_names)[np.arange(len(texts)) % 3]
+    HierarchicalClassifier(TOY, method="tree-logistic").fit(texts, labels).save(tmp_path / "model")
+    for name, count in (("few", 10), ("many", 1100)):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["text", *(texts * 5)[:count]]), encoding="utf-8")
+    few, many = (
+        ["predict", str(tmp_path / "model"), str(tmp_path / f"{name}.csv"), "--output", str(tmp_path / f"{name}.out")]
+        for name in ("few", "many")
+    )
+    walk = row_walk(tmp_path, few, many)
+    assert set(walk) == set(documented_walk("predict"))
+    assert len(walk) == len(documented_walk("predict")) <= MOST["predict"]
