@@ -1,9 +1,9 @@
 """The probabilities of a row do not depend on the rows beside it, to the bit, behind every door."""
 
 import csv
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 
 import numpy as np
 import pytest
@@ -29,24 +29,33 @@ def rows_of(kind: str, count: int, seed: int) -> tuple[list[str] | NDArray[np.fl
     labels = generator.integers(3, size=count)
     if kind == "vectors":
         return generator.normal(size=(count, 7)) + 2 * np.eye(3, 7)[labels], labels
-    texts = [f"{generator.choice(WORDS[label])} {generator.integers(20)} {generator.choice(WORDS[0])}" for label in labels]
+    texts = [
+        f"{generator.choice(WORDS[label])} {generator.integers(20)} {generator.choice(WORDS[0])}" for label in labels
+    ]
     return texts, labels
 
 
-@cache
-def model(method: str, kind: str) -> Path:
-    """Folder of a trained model."""
-    folder = Path(mkdtemp()) / "model"
-    inputs, labels = rows_of(kind, 90, seed=0)
-    options = {"effort": "quick"} if method == "committee" else {}
-    epochs = 2 if method in ("hier-cos", "cross-entropy-mlp") else None
-    estimator = HierarchicalClassifier(TOY, method=method, epochs=epochs, **options)
-    estimator.fit(inputs, np.array(TOY.class_names)[labels]).save(folder)
-    return folder
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
+    """A function that gives the folder of a trained model."""
+
+    @cache
+    def folder_of(method: str, kind: str) -> Path:
+        folder = tmp_path_factory.mktemp(f"{method}-{kind}") / "model"
+        inputs, labels = rows_of(kind, 90, seed=0)
+        options = {"effort": "quick"} if method == "committee" else {}
+        epochs = 2 if method in ("hier-cos", "cross-entropy-mlp") else None
+        estimator = HierarchicalClassifier(TOY, method=method, epochs=epochs, **options)
+        estimator.fit(inputs, np.array(TOY.class_names)[labels]).save(folder)
+        return folder
+
+    return folder_of
 
 
 @ANY
-def test_python_gives_a_row_the_same_bits_in_any_batch(method: str, kind: str) -> None:
+def test_python_gives_a_row_the_same_bits_in_any_batch(
+    model: Callable[[str, str], Path], method: str, kind: str
+) -> None:
     inputs, _ = rows_of(kind, ROWS, seed=1)
     classifier = Classifier.load(model(method, kind))
     expected = classifier.posterior(inputs).classes
@@ -73,7 +82,9 @@ def test_python_gives_a_row_the_same_bits_in_any_batch(method: str, kind: str) -
 
 
 @ANY
-def test_the_command_gives_a_row_the_same_bits_in_any_batch(method: str, kind: str, tmp_path: Path) -> None:
+def test_the_command_gives_a_row_the_same_bits_in_any_batch(
+    model: Callable[[str, str], Path], method: str, kind: str, tmp_path: Path
+) -> None:
     inputs, _ = rows_of(kind, ROWS, seed=1)
     expected = Classifier.load(model(method, kind)).posterior(inputs).nodes
 
@@ -97,7 +108,9 @@ def test_the_command_gives_a_row_the_same_bits_in_any_batch(method: str, kind: s
 
 
 @ANY
-def test_an_exported_model_has_the_same_probabilities_within_a_ten_thousandth(method: str, kind: str) -> None:
+def test_an_exported_model_has_the_same_probabilities_within_a_ten_thousandth(
+    model: Callable[[str, str], Path], method: str, kind: str
+) -> None:
     pytest.importorskip("onnxruntime")
     from hiercos.onnx import export_onnx
 

@@ -26,7 +26,13 @@ def test_a_text_in_predict_walks_the_documented_files(tmp_path: Path) -> None:
     for name, count in (("few", 10), ("many", 1100)):
         (tmp_path / f"{name}.csv").write_text("\n".join(["text", *(texts * 5)[:count]]), encoding="utf-8")
     few, many = (
-        ["predict", str(tmp_path / "model"), str(tmp_path / f"{name}.csv"), "--output", str(tmp_path / f"{name}.out")]
+        [
+            "predict",
+            str(tmp_path / "model"),
+            str(tmp_path / f"{name}.csv"),
+            "--output",
+            str(tmp_path / f"{name}-answers.csv"),
+        ]
         for name in ("few", "many")
     )
     walk = row_walk(tmp_path, few, many)
