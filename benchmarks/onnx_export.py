@@ -35,7 +35,6 @@ from hiercos.onnx import (
     Start,
     export_onnx,
     largest_difference,
-    load_onnx_model,
     open_onnx_model,
     quality,
     to_int8,

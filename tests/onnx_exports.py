@@ -80,7 +80,7 @@ def _exported(stored: Classifier) -> Exported:
     return Exported(stored, export_onnx(stored))
 
 
-def trained_default(name: str) -> tuple[StoredModel, Inputs]:
+def trained_default(name: str) -> tuple[Classifier, Inputs]:
     """The default method, trained in seconds, and the inputs of its data."""
     makers = {"icd10cm": partial(load_dataset, "icd10cm:8"), "docstrings": docstring_data, "images": _frozen_features}
     data = makers.get(name, partial(blob_data, TOY17, 340))()
