@@ -17,8 +17,7 @@ from scipy import stats
 
 from hiercos.data import Dataset, load_dataset
 from hiercos.decisions import BackOff, Posterior, held_out_chains
-from hiercos.encoders import ReadConfig, SingleDevice
-from hiercos.model import StoredModel, model_samples, posteriors
+from hiercos.model import Classifier
 from hiercos.taxonomy import IntArray, classes_below, is_at_or_above
 from hiercos.training import Settings, train
 
@@ -30,7 +29,7 @@ CALIBRATION, TESTED = 500, 2000  # calibration rows of (a), and most rows that t
 class Split:
     """A model that learned from some rows, and its posterior of others with their nodes, shape (M,)."""
 
-    model: StoredModel
+    model: Classifier
     posterior: Posterior
     nodes: IntArray
 
@@ -41,9 +40,7 @@ def fitted(data: Dataset, method: str, rows: int, seed: int, *, targets: bool = 
     training, tested = data.take(order[:rows]), data.take(order[rows : rows + TESTED])
     settings = Settings(method, targets=targets)
     model = train(replace(training, split=np.full(rows, "train"), purpose="train"), settings).classifier
-    config = ReadConfig(SingleDevice("cpu"))
-    parts = list(posteriors(model, model_samples(model, tested.inputs, config), config))
-    return Split(model, Posterior(np.concatenate([part.classes for part in parts]), data.taxonomy), tested.nodes)
+    return Split(model, model.posterior(tested.inputs), tested.nodes)
 
 
 def coarsened(found: Split, rows: IntArray, share: float, generator: np.random.Generator) -> IntArray:

@@ -126,7 +126,7 @@ def export_onnx(stored: Classifier, *, start: Start = "inputs", examples: Sequen
     """Export a model to an ONNX graph and compare it with PyTorch.
 
     Args:
-        stored: model on the CPU, as `load_model` returns it.
+        stored: model on the CPU, as `Classifier.load` returns it.
         start: first stage of the graph: "inputs" (the default) for preprocessed images, vectors, or the features of
             texts, whose map is written beside the file; "features" for the head alone, a model of vectors.
         examples: texts, images or vectors to compare on, of which 16 are used; by default texts of the model's own

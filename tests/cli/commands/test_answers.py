@@ -353,7 +353,7 @@ def test_an_extended_model_says_whether_its_target_has_a_guarantee_and_coarse_ro
             assert re.search(told, capsys.readouterr().err)
     assert run([*predict, "--rule", "back-off:target_containment=0.8,coarse_as_wrong=true"]) == 0
     assert "above a class: what stands below counted as wrong." in capsys.readouterr().err
-    stored = load_model(folder / "aside").calibration
+    stored = Classifier.load(folder / "aside").calibration
     assert stored is not None
     known = load_dataset(folder / "coarse.npz", taxonomy=folder / "tree.csv")
     aside = completed(known, targets=True).rows("calibration")
