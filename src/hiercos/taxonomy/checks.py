@@ -34,8 +34,10 @@ def node_faults(names: Sequence[str], parents: IntArray | NodeLists, ids: Sequen
     """Everything wrong with the nodes of a tree or a graph, one sentence each; see `Taxonomy` for the arguments."""
     if faults := shape_faults(names, parents, ids):
         return faults
-    lists = parents if isinstance(parents, NodeLists) else NodeLists.of_parents(parents)
-    in_order = levels_in_order(lists) if lists is parents else breadth_first(parents)
+    if isinstance(parents, NodeLists):
+        lists, in_order = parents, levels_in_order(parents)
+    else:
+        lists, in_order = NodeLists.of_parents(parents), breadth_first(parents)
     return list(identity_faults(names, lists, ids)) if in_order else [ORDER_FAULT]
 
 

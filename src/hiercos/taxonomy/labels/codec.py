@@ -326,7 +326,8 @@ def _read_known(y: AnyArray, known: AnyArray, nodes: IntArray) -> IntArray:
             f"{SOURCE}: {row_name(row)}: unknown label {y[row : row + 1].tolist()[0]!r}; expected one of the {labels}"
             for row in wrong[np.sort(first)].tolist()
         )
-    return nodes[places]
+    found: IntArray = nodes[places]
+    return found
 
 
 # Whole numbers: the ids or names of the classes if these are numbers, else class indices.
