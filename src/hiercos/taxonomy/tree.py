@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hiercos.taxonomy.checks import NotATreeError, TaxonomyError, node_faults
-from hiercos.taxonomy.graph import IntArray as IntArray
-from hiercos.taxonomy.graph import NodeLists, ancestor_lists, first_parent_path
+from hiercos.taxonomy.graph import NodeLists, ancestor_lists, first_parent_path, longest_depths
 
+IntArray = NDArray[np.int64]
 AnyArray = NDArray[Any]  # an array of any type
 PATH_SEPARATOR = " > "
 PATH_SIGN = PATH_SEPARATOR.strip()
