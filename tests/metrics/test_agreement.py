@@ -4,13 +4,15 @@ import hiclass.metrics
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
 from hiercos import Taxonomy
 from hiercos.metrics import functional as HF
 from hiercos.metrics.functional.retrieval import longest_leaf_path
 from hiercos.taxonomy.distances import hop_distance_block
-from trees import TOY17, random_tree
+from trees import TOY17, ancestor_sets, graphs, random_tree, taxonomies
 
 
 @pytest.mark.parametrize("k", [None, 1, 5, 12])
@@ -47,6 +49,22 @@ def test_precision_recall_and_f1_equal_hiclass_averaged_over_samples(taxonomy: T
     ):
         expected = theirs(truth, answers, average="macro")
         assert ours(scores, labels, taxonomy).mean().item() == pytest.approx(expected, abs=1e-12)
+
+
+@settings(deadline=None)
+@given(taxonomies() | graphs(), st.integers(0, 2**16))
+def test_precision_recall_and_f1_count_the_shared_ancestors(taxonomy: Taxonomy, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randn(5, taxonomy.num_classes, generator=generator)
+    labels = torch.randint(taxonomy.num_classes, (5,), generator=generator)
+    above = ancestor_sets(taxonomy)
+    true, answers = ([above[taxonomy.leaves[each]] for each in part] for part in (labels, scores.argmax(dim=1)))
+    both = [len(one & other) for one, other in zip(true, answers, strict=True)]
+    recall, precision = ([n / len(own) for n, own in zip(both, part, strict=True)] for part in (true, answers))
+    f1 = [2 * n / (len(one) + len(other)) for n, one, other in zip(both, true, answers, strict=True)]
+    assert HF.hierarchical_precision(scores, labels, taxonomy).tolist() == pytest.approx(precision)
+    assert HF.hierarchical_recall(scores, labels, taxonomy).tolist() == pytest.approx(recall)
+    assert HF.hierarchical_f1(scores, labels, taxonomy).tolist() == pytest.approx(f1)
 
 
 def test_precision_at_k_is_the_mean_over_the_first_k() -> None:

@@ -10,10 +10,9 @@ from torch import Tensor
 from hiercos import Taxonomy
 from hiercos.metrics import default_suite, suite_means, suite_names, suite_values
 from hiercos.metrics import functional as HF
-from hiercos.metrics import rank_tables as tables
 from hiercos.metrics.table import SUITE
 from hiercos.taxonomy import TaxonomyError, nodes_of_labels
-from trees import TOY, ancestor_sets, descendant_sets, graphs, slow_distances, taxonomies
+from trees import TOY, descendant_sets, graphs, taxonomies
 
 FISH = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
 
@@ -70,44 +69,6 @@ def test_the_suite_leaves_inner_nodes_out_of_all_but_the_levels_and_the_log_loss
 
 def test_every_metric_says_whether_inner_nodes_count() -> None:
     assert {spec.name for spec in SUITE if spec.inner_labels} == {"accuracy_level", "log_loss"}
-
-
-@pytest.mark.parametrize("most_tabulated", [0, 5_000])
-@settings(deadline=None, max_examples=25)
-@given(taxonomy=graphs(), seed=st.integers(0, 2**16))
-def test_ranks_and_distances_in_a_graph_are_those_of_sets(taxonomy: Taxonomy, seed: int, most_tabulated: int) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    scores = torch.randn(5, taxonomy.num_classes, generator=generator)
-    labels = torch.randint(taxonomy.num_classes, (5,), generator=generator)
-    distances = slow_distances(taxonomy)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "MOST_TABULATED", most_tabulated)
-        tables._tables.pop(taxonomy, None)
-        ahd = HF.average_hierarchical_distance(scores, labels, taxonomy, k=2)
-        hops = HF.hops(scores, labels, taxonomy)
-        overlap = HF.hierarchical_f1(scores, labels, taxonomy)
-    sets = [ancestor_sets(taxonomy)[leaf] for leaf in taxonomy.leaves]
-    for row, label in enumerate(labels.tolist()):
-        order = torch.sort(scores[row], descending=True, stable=True).indices.tolist()
-        own = distances[label]
-        assert ahd[row] == pytest.approx(np.mean([own[each] for each in order[:2]]))
-        assert hops[row] == pytest.approx(slow_hops([own[each] for each in order]))
-        one, other = sets[label], sets[order[0]]
-        assert overlap[row] == pytest.approx(2 * len(one & other) / (len(one) + len(other)))
-
-
-def slow_hops(distances: list[int]) -> float:
-    """The published HOPS of a predicted order, from the distances of its classes to the true one."""
-    levels = sorted(set(distances))
-    ranks, wanted = ([levels.index(each) for each in order] for order in (distances, sorted(distances)))
-    weights = []
-    for position, rank in enumerate(wanted):
-        first, size = wanted.index(rank), wanted.count(rank)
-        end = 0.0 if rank == wanted[-1] else 2.0 ** -(rank + 1)
-        weights.append(2.0**-rank - (position - first) * (2.0**-rank - end) / size)
-    worst = sum(w * abs(a - b) for w, a, b in zip(weights, wanted, wanted[::-1], strict=True))
-    found = sum(w * abs(a - b) for w, a, b in zip(weights, wanted, ranks, strict=True))
-    return min(max(1 - found / worst, 0), 1) if worst else 1.0
 
 
 def test_a_graph_has_a_suite_without_levels_and_refuses_what_needs_them() -> None:

@@ -18,38 +18,30 @@ from hiercos.taxonomy.distances import (
     reversed_disorder,
     subtree_sizes,
 )
-from trees import TOY, TOY17, random_tree, taxonomies
+from trees import TOY, TOY17, ancestor_sets, descendant_sets, graphs, random_tree, slow_distances, taxonomies
 
 D1 = TOY17.class_names.index("D1")
 
 
-def common_depth(taxonomy: Taxonomy, a: int, b: int) -> int:
-    """The slow loop: how long two paths agree."""
-    pairs = zip(taxonomy.path(int(taxonomy.leaves[a])), taxonomy.path(int(taxonomy.leaves[b])), strict=False)
-    return sum(here == there for here, there in pairs)
-
-
-def slow_distances(taxonomy: Taxonomy) -> list[list[int]]:
-    classes = range(taxonomy.num_classes)
-    return [[0 if a == b else taxonomy.height - common_depth(taxonomy, a, b) for b in classes] for a in classes]
-
-
-@given(taxonomies())
-def test_distances_are_height_less_the_length_of_the_common_path(taxonomy: Taxonomy) -> None:
-    expected = slow_distances(taxonomy)
+@settings(deadline=None)
+@given(taxonomies() | graphs())
+def test_distances_count_shared_ancestors(taxonomy: Taxonomy) -> None:
+    expected, classes = slow_distances(taxonomy), np.arange(taxonomy.num_classes)
     assert taxonomy.distance_matrix().tolist() == expected
-    classes = np.arange(taxonomy.num_classes)
     assert pair_distances(taxonomy, classes[:, None], classes).tolist() == expected
+    above = ancestor_sets(taxonomy)
+    sets = [above[leaf] for leaf in taxonomy.leaves]
+    assert common_depth_block(taxonomy, classes).tolist() == [[len(one & other) for other in sets] for one in sets]
+    assert hop_distance_block(taxonomy, classes).tolist() == [[len(one ^ other) for other in sets] for one in sets]
 
 
-@given(taxonomies())
-def test_common_depths_and_hops_count_the_edges_of_the_paths(taxonomy: Taxonomy) -> None:
-    classes = range(taxonomy.num_classes)
-    depths = taxonomy.depths[taxonomy.leaves]
-    common = [[common_depth(taxonomy, a, b) for b in classes] for a in classes]
-    hops = [[depths[a] + depths[b] - 2 * common[a][b] for b in classes] for a in classes]
-    assert common_depth_block(taxonomy, classes).tolist() == common
-    assert hop_distance_block(taxonomy, classes).tolist() == hops
+@settings(deadline=None)
+@given(taxonomies() | graphs())
+def test_counts_and_preferred_ranks_are_those_of_the_distance_matrix(taxonomy: Taxonomy) -> None:
+    distances, width = taxonomy.distance_matrix(), taxonomy.most_ancestors + 1
+    counts = distance_counts(taxonomy, np.arange(taxonomy.num_classes))
+    assert counts.tolist() == [np.bincount(row, minlength=width).tolist() for row in distances]
+    assert preferred_ranks(rank_profiles(counts)).tolist() == np.sort(preference_ranks(distances), axis=1).tolist()
 
 
 @given(taxonomies(), st.data())
@@ -86,11 +78,9 @@ def test_ranks_count_the_smaller_distinct_distances_of_the_row(rows: list[list[i
     assert preference_ranks(rows).tolist() == expected
 
 
-@given(taxonomies())
-def test_a_subtree_has_every_node_whose_path_goes_through_its_top(taxonomy: Taxonomy) -> None:
-    paths = [taxonomy.path(node) for node in range(taxonomy.num_nodes)]
-    expected = [sum(node in path for path in paths) for node in range(taxonomy.num_nodes)]
-    assert subtree_sizes(taxonomy).tolist() == expected
+@given(taxonomies() | graphs())
+def test_the_size_of_a_subtree_counts_its_nodes(taxonomy: Taxonomy) -> None:
+    assert subtree_sizes(taxonomy).tolist() == [len(own) for own in descendant_sets(taxonomy)]
 
 
 def test_the_weights_of_the_papers_example_are_its_fractions() -> None:
@@ -101,12 +91,3 @@ def test_the_weights_of_the_papers_example_are_its_fractions() -> None:
     text = "1 1/2 5/12 1/3 1/4 3/16 1/8 13/112 3/28 11/112 5/56 9/112 1/14 1/16 3/64 1/32 1/64"
     np.testing.assert_allclose(weights[0], [float(Fraction(part)) for part in text.split()], rtol=1e-15)
     np.testing.assert_allclose(reversed_disorder(preferred, weights), [3953 / 448], rtol=1e-15)
-
-
-@settings(deadline=None)
-@given(taxonomies())
-def test_counts_and_preferred_ranks_are_those_of_the_distance_matrix(taxonomy: Taxonomy) -> None:
-    distances = taxonomy.distance_matrix()
-    counts = distance_counts(taxonomy, np.arange(taxonomy.num_classes))
-    assert counts.tolist() == [np.bincount(row, minlength=taxonomy.height + 1).tolist() for row in distances]
-    assert preferred_ranks(rank_profiles(counts)).tolist() == np.sort(preference_ranks(distances), axis=1).tolist()

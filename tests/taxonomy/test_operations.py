@@ -4,13 +4,13 @@ from hypothesis import strategies as st
 
 from hiercos import Taxonomy
 from hiercos.taxonomy import ancestor_sums, descendant_maxima, descendant_sums, families, node_values
-from trees import ancestor_sets, descendant_sets, taxonomies
+from trees import ancestor_sets, descendant_sets, graphs, taxonomies
 
-random_trees = given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
+random_values = given(taxonomy=taxonomies() | graphs(), seed=st.integers(0, 2**16))
 
 
 @settings(deadline=None, max_examples=50)
-@random_trees
+@random_values
 def test_sums_and_maxima_equal_those_over_sets_of_relatives(taxonomy: Taxonomy, seed: int) -> None:
     values = np.random.default_rng(seed).normal(size=(3, taxonomy.num_nodes))
     ancestors, descendants = ancestor_sets(taxonomy), descendant_sets(taxonomy)
@@ -24,7 +24,7 @@ def test_sums_and_maxima_equal_those_over_sets_of_relatives(taxonomy: Taxonomy, 
 
 
 @settings(deadline=None, max_examples=30)
-@random_trees
+@random_values
 def test_a_row_does_not_depend_on_the_rest_of_the_batch(taxonomy: Taxonomy, seed: int) -> None:
     values = np.random.default_rng(seed).normal(size=(5, taxonomy.num_nodes))
     for operation in (ancestor_sums, descendant_sums, descendant_maxima):

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
@@ -277,7 +276,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             ValueError: if all samples are labelled with inner nodes.
         """
         true, answers = label_array(y), self.predict(X)
-        known = self._may_be_classes(true)
+        known = self.labels_.may_be_classes(true)
         if not known.any():
             raise ValueError("y: every sample is labelled with an inner node; expected some labelled with a class")
         if not known.all():
@@ -353,12 +352,6 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _reading(self) -> ReadConfig:
         """Settings for reading inputs."""
         return ReadConfig(SingleDevice(self.device))
-
-    def _may_be_classes(self, y: AnyArray) -> NDArray[np.bool_]:
-        """Mask of the labels that are not known to be inner nodes, shape (M,)."""
-        if y.ndim == self.labels_.labels.ndim:
-            return self.labels_.read_or(y, 0) < self.taxonomy_.num_classes
-        return np.ones(len(y), dtype=bool)
 
     def _codec(self, y: AnyArray) -> LabelCodec:
         codec = label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))

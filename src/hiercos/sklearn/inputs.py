@@ -22,10 +22,10 @@ from hiercos.taxonomy import (
     Taxonomy,
     TaxonomyError,
     label_array,
+    label_indices,
     level_names,
     node_classes,
     nodes_from_levels,
-    nodes_of_labels,
     open_taxonomy,
     other_path_sign,
     path_parts,
@@ -226,19 +226,20 @@ def labelled_dataset(
     Raises:
         ValueError: an unknown label, a weight below 0, or fewer than two samples of a class with a weight above 0.
     """
-    labels = codec.read(y)
+    nodes = codec.read(y)
+    labels = label_indices(nodes, codec.taxonomy)
     if y.dtype.kind in "iu" and np.array_equal(labels, y):
         _warn_of_labels_from_one(labels, codec.taxonomy)
-    weights, kept = None, np.ones(len(labels), dtype=bool)
+    weights, kept = None, np.ones(len(nodes), dtype=bool)
     if sample_weight is not None:
         weights = _check_sample_weight(
-            sample_weight, np.empty((len(labels), 1)), dtype=np.float64, ensure_non_negative=True
+            sample_weight, np.empty((len(nodes), 1)), dtype=np.float64, ensure_non_negative=True
         )
         kept = weights > 0
-    known = kept & (labels < codec.taxonomy.num_classes + codec.taxonomy.num_nodes)
+    known = kept & (nodes >= 0)
     if known.sum() < MIN_SAMPLES:
         raise ValueError(f"expected at least {MIN_SAMPLES} samples of a weight above 0, got {known.sum()} of any class")
-    nodes, split = nodes_of_labels(labels, codec.taxonomy), np.full(len(labels), "")
+    split = np.full(len(nodes), "")
     dataset = Dataset("X", codec.taxonomy, inputs, nodes, split, weights=weights, purpose=purpose)
     return dataset if kept.all() else dataset.take(np.flatnonzero(kept))
 

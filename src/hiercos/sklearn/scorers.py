@@ -16,7 +16,7 @@ from hiercos.errors import suggestion
 from hiercos.metrics import MEASURED, MetricSpec, of_all_levels, suite_means, suite_values
 from hiercos.sklearn.classifier import HierarchicalClassifier
 from hiercos.sklearn.inputs import TaxonomyArgument, taxonomy_argument
-from hiercos.taxonomy import AnyArray, FloatArray, IntArray, Taxonomy, label_array, label_codec
+from hiercos.taxonomy import AnyArray, FloatArray, IntArray, Taxonomy, label_array, label_codec, label_indices
 
 NEGATIVE = "neg_"
 
@@ -115,11 +115,9 @@ def _taxonomy(estimator: Any, given: TaxonomyArgument | None) -> Taxonomy:
 
 
 def _classes(estimator: Any, y: AnyArray, taxonomy: Taxonomy) -> IntArray:
-    """Class of each label: as the estimator reads it if it is one of this package, else by name, id, path or index."""
-    if _is_ours(estimator, taxonomy):
-        classes: IntArray = estimator.labels_.read(y)
-        return classes
-    return label_codec(y, taxonomy).read(y)
+    """Label index of each label: as our estimators read it, else by name, id, path or index."""
+    codec = estimator.labels_ if _is_ours(estimator, taxonomy) else label_codec(y, taxonomy)
+    return label_indices(codec.read(y), taxonomy)
 
 
 def _is_ours(estimator: Any, taxonomy: Taxonomy) -> bool:

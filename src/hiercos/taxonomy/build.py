@@ -69,7 +69,7 @@ class NodeTable:
         """
         parents = NodeLists.of(self.parents)
         depths, all_faults = longest_depths(parents), list(faults)
-        for cycle in cycles(parents, np.flatnonzero(depths == 0).tolist()):
+        for cycle in cycles(parents, depths):
             start = f"{self.where(self.places[cycle[0]])}: " if self.where else ""
             all_faults.append(start + cycle_text(cycle, self.names))
         if depths.all():  # paths end
@@ -118,17 +118,16 @@ def tree_from_arrays(
 
     Without `leaves`, the classes are the childless nodes in input order.
     """
-    shape = parents.starts[1:] if isinstance(parents, NodeLists) else np.asarray(parents, dtype=np.int64)
-    if faults := shape_faults(names, shape, ids):
+    given = parents if isinstance(parents, NodeLists) else np.asarray(parents, dtype=np.int64)
+    if faults := shape_faults(names, given, ids):
         raise TaxonomyError(faults)
-    lists = parents if isinstance(parents, NodeLists) else NodeLists.of_parents(shape)
+    lists = given if isinstance(given, NodeLists) else NodeLists.of_parents(given)
     classes = None if leaves is None else np.asarray(leaves, dtype=np.int64)
     if faults := list(_range_faults(names, lists, classes)):
         raise TaxonomyError(faults)
     depths = longest_depths(lists)
     if not depths.all():
-        rings = cycles(lists, np.flatnonzero(depths == 0).tolist())
-        raise TaxonomyError(cycle_text(cycle, names) for cycle in rings)
+        raise TaxonomyError(cycle_text(cycle, names) for cycle in cycles(lists, depths))
     return _numbered(names, lists, depths, classes, ids)
 
 

@@ -75,13 +75,13 @@ def longest_depths(parents: NodeLists) -> IntArray:
     return depths
 
 
-def cycles(parents: NodeLists, blocked: Iterable[int]) -> Iterator[list[int]]:
+def cycles(parents: NodeLists, depths: IntArray) -> Iterator[list[int]]:
     """Cycles of nodes, each node below the next and the last below the first, one for each set that a walk up finds.
 
-    The blocked nodes, all those on or below cycles, are visited depth first, each once; a parent that the walk has not
-    left yet closes a cycle.
+    The nodes of depth 0 (see `longest_depths`), all those on or below cycles, are visited depth first, each once; a
+    parent that the walk has not left yet closes a cycle.
     """
-    pending = dict.fromkeys(blocked)
+    pending = dict.fromkeys(np.flatnonzero(depths == 0).tolist())
     for start in list(pending):
         walk: dict[int, Iterator[int]] = {start: iter(parents.list(start).tolist())} if start in pending else {}
         while walk:

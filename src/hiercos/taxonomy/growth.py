@@ -6,7 +6,7 @@ import numpy as np
 
 from hiercos.errors import listed
 from hiercos.taxonomy.describe import counted
-from hiercos.taxonomy.labels import label_indices, nodes_of_labels
+from hiercos.taxonomy.labels.reader import label_indices, nodes_of_labels
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
 MOST_SHOWN = 5  # nodes named in a line of the report

@@ -71,16 +71,6 @@ def descendant_maxima(values: Floats, taxonomy: Taxonomy) -> Floats:
     return maxima
 
 
-def descendant_log_sums(values: Floats, taxonomy: Taxonomy) -> Floats:
-    """Logarithm of the sum of exp(value) over every node and its descendants: (M, N) to (M, N)."""
-    sums = np.array(values, dtype=np.float64)
-    for level in range(taxonomy.height, 1, -1):
-        nodes = taxonomy.level(level)
-        parents, starts = families(taxonomy, nodes)
-        sums[:, parents] = np.logaddexp(sums[:, parents], np.logaddexp.reduceat(sums[:, nodes], starts, axis=1))
-    return sums
-
-
 def best_children(values: Floats, taxonomy: Taxonomy) -> IntArray:
     """The child of every node with the highest value, the lower index among equals: (M, N) to (M, N + 1).
 

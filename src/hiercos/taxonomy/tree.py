@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiercos.taxonomy.checks import ORDER_FAULT, NotATreeError, TaxonomyError, graph_faults, node_faults
+from hiercos.taxonomy.checks import NotATreeError, TaxonomyError, node_faults
 from hiercos.taxonomy.graph import NodeLists, ancestor_lists, first_parent_path, longest_depths
 
 IntArray = NDArray[np.int64]
@@ -66,11 +66,7 @@ class Taxonomy:
             self._set_parent_lists(self.parents)
         else:
             object.__setattr__(self, "parents", _frozen(self.parents))
-        if self.is_tree:
-            faults = node_faults(self.names, self.parents, self.ids)
-        else:
-            faults = graph_faults(self.names, self.parent_lists, self.ids) or self._level_faults()
-        if faults:
+        if faults := node_faults(self.names, self.parents if self.is_tree else self.parent_lists, self.ids):
             raise TaxonomyError(faults)
         childless = np.flatnonzero(self.child_counts == 0)
         leaves = childless if self.leaves is None else self.leaves
@@ -90,11 +86,6 @@ class Taxonomy:
             parents = np.full(len(counts), -1)
             parents[counts == 1] = lists.nodes
             object.__setattr__(self, "parents", _frozen(parents))
-
-    def _level_faults(self) -> list[str]:
-        """The fault of a graph whose nodes are not numbered level by level."""
-        in_order = (np.diff(longest_depths(self.parent_lists)) >= 0).all()
-        return [] if in_order else [ORDER_FAULT]
 
     def __getattr__(self, name: str) -> Any:
         if name == "parents" and "parent_lists" in self.__dict__:

@@ -1,6 +1,7 @@
 """What each format accepts, and the nodes, ids and classes that are read from it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from hiercos import Taxonomy
 from taxonomy_files import read_text
 from trees import TOY, shared
 
+PAGE = (Path(__file__).parents[3] / "docs" / "taxonomies.md").read_text(encoding="utf-8")
+EXAMPLES = dict(re.findall(r'```\w+ title="(\S+)"\n(.*?)```', PAGE, flags=re.DOTALL))
 TABLE = "kind,species\npet,cat\npet,dog\nvehicle,car\n"
 ARRAYS = {
     "format": "hiercos-taxonomy",
@@ -34,7 +37,6 @@ NESTED = [
         ("tree.tsv", TABLE.replace(",", "\t")),
         ("tree.csv", TABLE.replace(",", "\t")),
         ("tree.csv", "level_2,class_index,level_1\ncat,0,pet\n\n dog ,1,pet\ncar,2,vehicle"),
-        ("edges.csv", "parent,child\npet,cat\npet,dog\nvehicle,car\n"),
         ("edges.csv", "child,note,parent\npet,,\nvehicle,,\ncat,x,pet\ndog,y,pet\ncar,z,vehicle\n"),
         ("edges.tab", "Parent\tChild\nroot\tpet\nroot\tvehicle\npet\t cat\npet\t dog\nvehicle\t car\n"),
         ("tree.txt", "\ufeffpet > cat\r\n\r\n  pet>dog\r\nvehicle >  car"),
@@ -77,18 +79,14 @@ def test_the_format_may_be_given_whatever_the_extension(tmp_path: Path, name: st
 @pytest.mark.parametrize(
     ("name", "text", "names", "ids"),
     [
-        ("numbered names make the levels ids.csv",
-         "level_1,level_2,name_1,name_2\n06,06.10,Fruit,Apple\n06,06.20,Fruit,Pear\n07,,Tools,\n",
-         "Fruit Tools Apple Pear", "06 07 06.10 06.20"),
         ("a level without a name is called by its id.csv", "level_1,level_2,name_2\n06,06.10,Apple\n06,06.20,\n",
          "06 Apple 06.20", "06 06.10 06.20"),
         ("id and name belong to the class.csv", "id,kind,species,name\n7,pet,cat,Cat\n,pet,dog,\n",
          "pet Cat dog", "- 7 -"),
         ("also beside numbered levels.csv", "class_index,level_1,level_2,id,name\n0,pet,cat,7,Cat\n1,pet,dog,,\n",
          "pet Cat dog", "- 7 -"),
-        ("with a name alone the last level is the id.csv", "chapter,code,name\nI,A00,Cholera\nI,A01,Typhoid\n",
-         "I Cholera Typhoid", "- A00 A01"),
-        ("also in a numbered level.csv", "level_1,level_2,name\nI,A00,Cholera\n", "I Cholera", "- A00"),
+        ("with a name alone the last level is the id.csv", "level_1,level_2,name\nI,A00,Cholera\n",
+         "I Cholera", "- A00"),
         ("an id beside named levels is that of the class.csv",
          "level_1,level_2,name_2,id\n06,06.10,Apple,A1\n06,06.20,Pear,\n", "06 Apple Pear", "06 A1 06.20"),
         ("with names the children of edges are ids.tsv",
@@ -175,3 +173,17 @@ def test_the_trees_of_the_paper_have_its_sizes(
     taxonomy = Taxonomy.read(shared("hierarchies", f"{name}.csv"))
     assert (taxonomy.height, taxonomy.num_classes, taxonomy.num_nodes) == (height, classes, nodes)
     assert (taxonomy.child_counts == 1).sum() == one_child
+
+
+OTHER_EXAMPLES = {  # than the toy tree: classes and ids
+    "levels.csv": (("lion", "tiger", "sponges", "plant"), ()),
+    "codes.csv": (("Cholera", "Typhoid fever", "Malignant neoplasm of lip"), ("", "", "A00", "A01", "C00")),
+    "numbered.csv": (("Apple", "Pear", "Tools"), ("06", "07", "06.10", "06.20")),
+    "nodes.json": (("dog", "cat", "vehicle"), ("", "", "c1", "")),
+}
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES.keys() | OTHER_EXAMPLES))
+def test_an_example_of_the_page_is_read_as_it_says(tmp_path: Path, name: str) -> None:
+    taxonomy = read_text(tmp_path, name, EXAMPLES[name])
+    assert (taxonomy.class_names, taxonomy.ids) == OTHER_EXAMPLES.get(name, (TOY.class_names, ()))

@@ -51,7 +51,7 @@ def faults(y: Any, taxonomy: Taxonomy | None) -> list[str]:
 def test_labels_of_every_form_are_read_and_answered_as_they_came(y: Any) -> None:
     array = label_array(y)
     codec = label_codec(array, UNEVEN)
-    assert codec.read(array).tolist() == ROWS.tolist()
+    assert codec.read(array).tolist() == UNEVEN.leaves[ROWS].tolist()
     answers = codec.labels[ROWS]
     assert answers.dtype == array.dtype
     assert answers.shape == array.shape
@@ -75,11 +75,12 @@ def test_a_class_that_was_never_seen_is_written_as_the_others_are() -> None:
 
 
 def test_whole_numbers_are_ids_or_names_where_these_are_numbers() -> None:
-    assert label_codec(np.array([92, 91]), WITH_IDS).read(np.array([91, 92])).tolist() == [1, 0]
+    codec = label_codec(np.array([92, 91]), WITH_IDS)
+    assert WITH_IDS.classes_of(codec.read(np.array([91, 92]))).tolist() == [1, 0]
     numbered = Taxonomy.from_paths([("1", "20"), ("1", "10"), ("30",)])
     codec = label_codec(np.array([10.0, 20.0]), numbered)
     assert codec.classes.tolist() == [10.0, 20.0, 30.0]
-    assert codec.read(np.array([20.0, 30.0])).tolist() == [0, 2]
+    assert numbered.classes_of(codec.read(np.array([20.0, 30.0]))).tolist() == [0, 2]
 
 
 def test_numbers_of_a_small_type_are_widened_where_it_cannot_hold_all_classes() -> None:
@@ -87,7 +88,7 @@ def test_numbers_of_a_small_type_are_widened_where_it_cannot_hold_all_classes() 
     for kind in (np.int8, np.uint8, np.float16):
         codec = label_codec(np.arange(100, dtype=kind), many)
         assert codec.classes.tolist() == list(range(3000))
-        assert codec.read(np.arange(100, dtype=kind)).tolist() == list(range(100))
+        assert codec.read(np.arange(100, dtype=kind)).tolist() == many.leaves[:100].tolist()
 
 
 def test_names_of_more_than_64_bits_are_no_numbers() -> None:
@@ -145,9 +146,10 @@ def test_a_label_that_cannot_be_read_is_named_with_its_row(y: Any, fault: str) -
         np.array([["pet", ""], ["", None], ["vehicle", "car"], ["pet", "cat"]], dtype=object),
     ],
 )
-def test_labels_of_any_depth_are_label_indices_in_every_form(y: Any) -> None:
+def test_labels_of_any_depth_are_nodes_in_every_form(y: Any) -> None:
     codec = label_codec(y, TOY)
-    assert codec.read(y).tolist() == [3, 8, 2, 0]  # pet is C + 0, the root C + N
+    assert codec.read(y).tolist() == [0, -1, 4, 2]  # pet, the root, car and cat
+    assert codec.may_be_classes(y).tolist() == [False, False, True, True]
     assert len(codec.classes) == len(codec.labels) == 3
 
 
@@ -157,7 +159,7 @@ def test_labels_of_any_depth_make_the_tree_of_the_deepest() -> None:
     for y in (paths, levels):
         codec = label_codec(y, None)
         assert codec.taxonomy.class_names == ("cat", "dog", "sun")
-        assert codec.read(y).tolist() == [3, 1, 0, 2]
+        assert [codec.taxonomy.path_text(node) for node in codec.read(y)] == ["pet", "pet > dog", "pet > cat", "sun"]
 
 
 def test_a_label_that_is_not_known_later_is_named_too() -> None:
@@ -171,6 +173,12 @@ def test_a_label_that_is_not_known_later_is_named_too() -> None:
         label_codec(NAMES, UNEVEN).read(LEVELS)
     with pytest.raises(DataError, match=r"^y: expected labels of shape \(samples, levels\) as in the first fit"):
         label_codec(LEVELS, None).read(PATHS)
+
+
+def test_labels_that_cannot_be_read_may_be_classes() -> None:
+    codec = label_codec(NAMES, UNEVEN)
+    assert codec.may_be_classes(np.array(["pet", "cow", "dog", "pet"])).tolist() == [False, True, True, False]
+    assert codec.may_be_classes(LEVELS[:2]).all()
 
 
 def test_labels_agree_by_tree_and_classes() -> None:

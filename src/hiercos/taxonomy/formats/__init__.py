@@ -1,7 +1,8 @@
 """Readers and writers of taxonomy files: one module per format, and the table that chooses between them."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike, fspath
@@ -13,6 +14,7 @@ from hiercos.limits import ARRAY_BYTES, limit_fault
 from hiercos.taxonomy.checks import TaxonomyError, check_limits
 from hiercos.taxonomy.describe import counted
 from hiercos.taxonomy.formats.json_trees import json_text, taxonomy_from_dict, taxonomy_from_json, taxonomy_to_dict
+from hiercos.taxonomy.formats.networkx_graph import read_obo
 from hiercos.taxonomy.formats.newick import newick_text, read_newick
 from hiercos.taxonomy.formats.tables import (
     NUMBERED,
@@ -23,6 +25,7 @@ from hiercos.taxonomy.formats.tables import (
     read_table,
     separator_fault,
 )
+from hiercos.taxonomy.formats.yaml_text import read_yaml, yaml_text
 from hiercos.taxonomy.parts import kept_parents
 from hiercos.taxonomy.tree import Taxonomy
 
@@ -59,24 +62,6 @@ class Format:
     holds_graphs: bool = False
 
 
-def _read_yaml(text: str) -> Taxonomy:
-    from hiercos.taxonomy.formats.yaml_text import read_yaml
-
-    return read_yaml(text)
-
-
-def _yaml_text(taxonomy: Taxonomy) -> str:
-    from hiercos.taxonomy.formats.yaml_text import yaml_text
-
-    return yaml_text(taxonomy)
-
-
-def _read_obo(text: str) -> Taxonomy:
-    from hiercos.taxonomy.formats.networkx_graph import read_obo
-
-    return read_obo(text)
-
-
 HEADER = re.compile(r"[\r\n]*[^\r\n]+")
 TAB_EXTENSIONS = (".tsv", ".tab")  # of tables whose delimiter is a tab
 FORMATS = {
@@ -84,9 +69,9 @@ FORMATS = {
     "edges": Format(partial(read_table, is_edges=True), edges_text, is_table=True, holds_graphs=True),
     "lines": Format(read_lines, lines_text, (".txt",)),
     "json": Format(taxonomy_from_json, json_text, (".json",), holds_graphs=True),
-    "yaml": Format(_read_yaml, _yaml_text, (".yaml", ".yml")),
+    "yaml": Format(read_yaml, yaml_text, (".yaml", ".yml")),
     "newick": Format(read_newick, newick_text, (".nwk", ".newick", ".tre")),
-    "obo": Format(_read_obo, None, (".obo",)),
+    "obo": Format(read_obo, None, (".obo",)),
 }
 
 
@@ -102,12 +87,19 @@ def read_taxonomy(path: str | PathLike[str], *, format: str | None = None, paren
     Raises:
         TaxonomyError: with every fault found, each prefixed with the file and, if known, the row.
     """
-    try:
+    with _naming(path):
         with reading("the file cannot be read in this format", TaxonomyError):
             form, text = _chosen_format(path, format, FORMATS), _text(path)
             taxonomy = form.read(text, _delimiter(path, text)) if form.is_table else form.read(text)
         check_limits(taxonomy.num_nodes)
         return kept_parents(taxonomy, parents)
+
+
+@contextmanager
+def _naming(path: str | PathLike[str]) -> Iterator[None]:
+    """Put the file before every fault."""
+    try:
+        yield
     except TaxonomyError as error:
         raise TaxonomyError(f"{fspath(path)}: {fault}" for fault in error.faults) from error
 
@@ -133,16 +125,14 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str
         TaxonomyError: if the format cannot hold the taxonomy; nothing is written then.
         OSError: if the file cannot be written.
     """
-    try:
+    with _naming(path):
         text = _written_text(taxonomy, path, format)
         if text.startswith("\ufeff"):
             raise TaxonomyError("the first name begins with a byte order mark, which reading drops; json can hold it")
-        data = text.encode("utf-8")
-    except TaxonomyError as error:
-        raise TaxonomyError(f"{fspath(path)}: {fault}" for fault in error.faults) from error
-    except UnicodeEncodeError as error:
-        message = f"{fspath(path)}: {error.object[error.start :][:20]!r} cannot be encoded in UTF-8"
-        raise TaxonomyError(message) from error
+        try:
+            data = text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise TaxonomyError(f"{error.object[error.start :][:20]!r} cannot be encoded in UTF-8") from error
     storage.write(path, data)
 
 
@@ -163,19 +153,19 @@ def _written_text(taxonomy: Taxonomy, path: str | PathLike[str], name: str | Non
 
 def _chosen_format(path: str | PathLike[str], name: str | None, offered: Mapping[str, Format]) -> Format:
     """The format by its name, else by the extension; the error for an unknown one lists those offered."""
-    extension = Path(path).suffix.lower()
     if name is not None:
         if name not in FORMATS:
             raise TaxonomyError(f"unknown format {name!r}: expected one of {', '.join(offered)}")
         return FORMATS[name]
-    known = {ending: form for form in FORMATS.values() for ending in form.extensions}
-    if extension not in known:
-        extensions = [ending for form in offered.values() for ending in form.extensions]
-        raise TaxonomyError(
-            f"unknown extension {extension!r}: expected one of {', '.join(extensions)}, "
-            f"or a format named among {', '.join(offered)}"
-        )
-    return known[extension]
+    extension = Path(path).suffix.lower()
+    for form in FORMATS.values():
+        if extension in form.extensions:
+            return form
+    extensions = [ending for form in offered.values() for ending in form.extensions]
+    raise TaxonomyError(
+        f"unknown extension {extension!r}: expected one of {', '.join(extensions)}, "
+        f"or a format named among {', '.join(offered)}"
+    )
 
 
 def _text(path: str | PathLike[str]) -> str:

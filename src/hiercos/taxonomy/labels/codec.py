@@ -1,4 +1,4 @@
-"""Arrays of labels in the user's own form (names, ids, paths, numbers, columns by level), to label indices and back.
+"""Arrays of labels in the user's own form (names, ids, paths, numbers, columns by level), to nodes and back.
 
 With columns by level there is one row per sample, blank on the right beyond the label's depth. hiclass takes and
 returns labels in this form; they are plain arrays, so hiclass is not imported.
@@ -9,15 +9,15 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hiercos.errors import DataError, HiercosWarning, RowName, UnknownLabelError, row_name
-from hiercos.taxonomy.labels.reader import ROOT_LABEL, LabelReader, label_indices, nodes_of_labels, path_parts
+from hiercos.taxonomy.labels.reader import ROOT_LABEL, LabelReader, nodes_of_labels, path_parts
 from hiercos.taxonomy.tree import PATH_SEPARATOR, PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 SOURCE = "y"  # what messages call the labels
@@ -212,26 +212,36 @@ def _single_type(labels: AnyArray) -> AnyArray:
 
 @dataclass(frozen=True, eq=False)
 class LabelCodec:
-    """Converts between labels in the user's form and the classes of a taxonomy.
+    """Converts labels in the user's form to the nodes of a taxonomy, and its classes to labels.
 
     Attributes:
         taxonomy: the tree.
-        reader: function from labels to label indices; an unknown label is an error that names its row.
+        reader: function from labels to nodes, -1 for the root; an unknown label is an error that names its row.
         labels: label of each class in the user's form, shape (C,), or (C, L) for labels with one column per level.
-        classes: the labels sorted as scikit-learn sorts them, shape (C,).
-        columns: class index of each entry of `classes`, shape (C,).
         flat: whether the taxonomy has one level with all labels because there was no tree.
     """
 
     taxonomy: Taxonomy
     reader: Callable[[AnyArray], IntArray]
     labels: AnyArray
-    classes: AnyArray
-    columns: IntArray
     flat: bool = False
 
+    @cached_property
+    def classes(self) -> AnyArray:
+        """The labels, or the paths of labels by level, sorted as scikit-learn sorts them, shape (C,)."""
+        return self._keys[self.columns]
+
+    @cached_property
+    def columns(self) -> IntArray:
+        """Class index of each entry of `classes`, shape (C,)."""
+        return np.argsort(self._keys, kind="stable")
+
+    @property
+    def _keys(self) -> AnyArray:
+        return self.labels if self.labels.ndim == 1 else path_texts(self.labels)
+
     def read(self, y: AnyArray) -> IntArray:
-        """Label indices (see `label_indices`) of M labels: classes, inner nodes or the root, shape (M,).
+        """Nodes of M labels: classes, inner nodes or the root, shape (M,).
 
         Raises:
             DataError: for labels with another number of dimensions than in the first fit.
@@ -241,17 +251,17 @@ class LabelCodec:
             raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
         return self.reader(y)
 
-    def read_or(self, y: AnyArray, default: int) -> IntArray:
-        """Label indices of M labels as by `read`, shape (M,), but `default` for unknown ones."""
+    def may_be_classes(self, y: AnyArray) -> NDArray[np.bool_]:
+        """Mask of the labels that are not known to be inner nodes or the root, shape (M,)."""
         try:
-            return self.read(y)
+            return self.taxonomy.classes_of(self.read(y)) >= 0
         except DataError:
             if len(y) == 1:
-                return np.array([default])
+                return np.ones(1, dtype=bool)
             keys = [str(label) for label in y.tolist()]
             first = {key: row for row, key in reversed(list(enumerate(keys)))}
-            found = {key: int(self.read_or(y[row : row + 1], default)[0]) for key, row in first.items()}
-            return np.array([found[key] for key in keys], dtype=np.int64)
+            found = {key: bool(self.may_be_classes(y[row : row + 1])[0]) for key, row in first.items()}
+            return np.array([found[key] for key in keys])
 
     def agrees_with(self, other: "LabelCodec") -> bool:
         """Whether both have the same tree and the same labels, in the same order."""
@@ -303,19 +313,11 @@ def _flat(classes: AnyArray) -> LabelCodec:
     if not all(name.strip() for name in names) or len(set(names)) < len(names):
         names = [f"class {number}: {name}" for number, name in enumerate(names)]
     taxonomy = Taxonomy.from_paths([(name,) for name in names])
-    return LabelCodec(
-        taxonomy, partial(_read_known, known=classes), classes, classes, np.arange(len(classes)), flat=True
-    )
+    return LabelCodec(taxonomy, partial(_read_known, known=classes, nodes=taxonomy.leaves), classes, flat=True)
 
 
-def _read_known(y: AnyArray, known: AnyArray, order: IntArray | None = None) -> IntArray:
-    """Labels (M,) to label indices (M,) by looking them up among sorted known ones.
-
-    Args:
-        y: labels.
-        known: sorted labels, shape (C,).
-        order: label index of each known label, shape (C,) or larger; its position by default.
-    """
+def _read_known(y: AnyArray, known: AnyArray, nodes: IntArray) -> IntArray:
+    """Labels (M,) to nodes (M,) by looking them up among sorted known ones (K,), whose nodes are given, (K,)."""
     places = np.searchsorted(known, y).clip(max=len(known) - 1)
     if (wrong := np.flatnonzero(known[places] != y)).size:
         _, first = np.unique(y[wrong], return_index=True)
@@ -324,7 +326,8 @@ def _read_known(y: AnyArray, known: AnyArray, order: IntArray | None = None) -> 
             f"{SOURCE}: {row_name(row)}: unknown label {y[row : row + 1].tolist()[0]!r}; expected one of the {labels}"
             for row in wrong[np.sort(first)].tolist()
         )
-    return places if order is None else order[places]
+    found: IntArray = nodes[places]
+    return found
 
 
 # Whole numbers: the ids or names of the classes if these are numbers, else class indices.
@@ -332,15 +335,13 @@ def _read_known(y: AnyArray, known: AnyArray, order: IntArray | None = None) -> 
 
 def _whole_numbers(kind: np.dtype[Any], taxonomy: Taxonomy) -> LabelCodec:
     """Codec of numbers; inner nodes and the root have one if the classes are given by index (see `label_indices`)."""
-    count = taxonomy.num_classes
     numbers = _numbers(_ids(taxonomy)) or _numbers(taxonomy.class_names)
-    known = np.arange(count + taxonomy.num_nodes + 1) if numbers is None else np.array(numbers)
+    indices = np.arange(taxonomy.num_classes + taxonomy.num_nodes + 1)
+    known = indices if numbers is None else np.array(numbers)
     labels = known.astype(kind if known.max() <= _largest(kind) else np.int64)
     order = np.argsort(labels, kind="stable")
-    columns = np.argsort(labels[:count], kind="stable")
-    indices = label_indices(nodes_of_labels(order, taxonomy), taxonomy)
-    reader = partial(_read_known, known=labels[order], order=indices)
-    return LabelCodec(taxonomy, reader, labels[:count], labels[:count][columns], columns)
+    reader = partial(_read_known, known=labels[order], nodes=nodes_of_labels(order, taxonomy))
+    return LabelCodec(taxonomy, reader, labels[: taxonomy.num_classes])
 
 
 def _numbers(form: Sequence[str]) -> list[int] | None:
@@ -361,21 +362,16 @@ def _largest(kind: np.dtype[Any]) -> int:
 
 def _texts(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
     reader = partial(_read_texts, taxonomy=taxonomy)
-    texts = [str(label) for label in y]
-    indices = reader(np.array(texts, dtype=object)).tolist()
-    spelled = {label: text for label, text in zip(indices, texts, strict=True) if label < taxonomy.num_classes}
+    classes = taxonomy.classes_of(reader(y)).tolist()
+    spelled = {label: str(text) for label, text in zip(classes, y, strict=True) if label >= 0}
     form = next(_label_forms(taxonomy, spelled))
     labels = np.array([spelled.get(label, text) for label, text in enumerate(form)], dtype=object)
-    columns = np.argsort(labels, kind="stable")
-    if y.dtype.kind == "U":
-        labels = labels.astype(str)
-    return LabelCodec(taxonomy, reader, labels, labels[columns], columns)
+    return LabelCodec(taxonomy, reader, labels.astype(str) if y.dtype.kind == "U" else labels)
 
 
 def _read_texts(y: AnyArray, taxonomy: Taxonomy) -> IntArray:
-    """Names, ids and paths (M,) to label indices (M,)."""
-    nodes = LabelReader(taxonomy).read([str(label) for label in y], source=SOURCE, inner=True)
-    return label_indices(nodes, taxonomy)
+    """Names, ids and paths (M,) to nodes (M,)."""
+    return LabelReader(taxonomy).read([str(label) for label in y], source=SOURCE, inner=True)
 
 
 def _label_forms(taxonomy: Taxonomy, spelled: dict[int, str]) -> Iterator[Sequence[str]]:
@@ -403,21 +399,14 @@ def _paths(taxonomy: Taxonomy) -> list[str]:
 
 
 def _by_level(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
-    reader = partial(_read_levels, taxonomy=taxonomy)
+    reader = partial(nodes_from_levels, taxonomy=taxonomy, inner=True, source=SOURCE)
     labels = level_names(taxonomy.leaves, taxonomy)
     labels = np.pad(labels, ((0, 0), (0, max(0, y.shape[1] - taxonomy.height))), constant_values="")
-    indices = reader(y)
-    seen, rows = indices[indices < taxonomy.num_classes], y[indices < taxonomy.num_classes]
+    classes = taxonomy.classes_of(reader(y))
+    seen, rows = classes[classes >= 0], y[classes >= 0]
     labels[seen[::-1], : y.shape[1]] = rows[::-1]  # in the user's spelling, blanks included; the first row wins
     if y.dtype.kind == "U":
         labels = labels.astype(str)
     elif len(np.unique(seen)) == taxonomy.num_classes:
         labels = labels.astype(y.dtype)
-    paths = np.array(_paths(taxonomy), dtype=object)
-    columns = np.argsort(paths, kind="stable")
-    return LabelCodec(taxonomy, reader, labels, paths[columns], columns)
-
-
-def _read_levels(y: AnyArray, taxonomy: Taxonomy) -> IntArray:
-    """Labels with one column per level (M, L) to label indices (M,)."""
-    return label_indices(nodes_from_levels(y, taxonomy, inner=True, source=SOURCE), taxonomy)
+    return LabelCodec(taxonomy, reader, labels)
