@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -289,7 +290,7 @@ def folder_targets(folder: Path) -> Iterator[Target]:
         return stored.encoder.features.transform(["a red car"])
 
     readers = dict.fromkeys((TAXONOMY, WEIGHTS, VOCABULARY), loaded)
-    readers |= {SCORES: tested_run, INPUTS: read_report_inputs}
+    readers |= {SCORES: partial(tested_run, held_out=False), INPUTS: read_report_inputs}
     for name, read in readers.items():
         place = shutil.copytree(whole, folder / f"with-{Path(name).name}", dirs_exist_ok=True)
 
