@@ -170,6 +170,9 @@ ROWS = {
         MethodTraits(inner_labels=True, graphs=True, grows=True),
         search={"inner": Between(0.1, 3, log=True)},
     ),
+    "siblings": MethodRow(
+        "hiercos.methods.siblings:siblings", MethodTraits(inner_labels=True, solved=True, raw_inputs=True)
+    ),
     "soft-labels": MethodRow(
         "hiercos.methods.soft_labels:soft_labels",
         MethodTraits(graphs=True, grows=True),

@@ -1,0 +1,222 @@
+"""A linear one-vs-rest model at each inner node of a tree, over its children, with sparse weights."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+
+from hiercos.geometry import cascade_log_probabilities
+from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.heads import SummedProbabilities
+from hiercos.methods.linear.linear_svm import ENOUGH_TO_CHOOSE_STRENGTH
+from hiercos.methods.linear.logistic import lowest
+from hiercos.methods.linear.sibling_problems import NodeWeights, SiblingProblem, TreeWeights, tree_of_parents
+from hiercos.methods.model import Method
+from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
+from hiercos.methods.table import MethodError
+from hiercos.taxonomy import IntArray, Taxonomy
+
+STRENGTHS = tuple(2.0**power for power in range(-3, 5))  # to choose from
+USUAL_STRENGTH, USUAL_INVERSE = 2.0, 4.0  # C, and inverse temperature of a level
+MOST_TO_CHOOSE = 5 * 10**7  # stored entries times children of the inner nodes that the strength is chosen on
+MOST_DENSE = 1 << 28  # weights that dense inputs are multiplied with at once, 1 GB
+
+
+def siblings(taxonomy: Taxonomy, in_features: int, *, strength: float | None = None) -> Method:
+    """A linear SVM at each inner node over its children, and a softmax of siblings, multiplied along the path.
+
+    Args:
+        taxonomy: the tree.
+        in_features: width F of the input features.
+        strength: inverse strength of the penalty, `C` of LinearSVC; None (default) to choose it on validation samples.
+    """
+    if strength is not None and strength <= 0:
+        raise MethodError(f"strength: expected a number above 0, got {strength:g}")
+    head = SiblingHead(in_features, taxonomy)
+    loss, node_scores = CrossEntropyLoss(taxonomy), SummedProbabilities(taxonomy)
+    return Method(head, loss, nn.Identity(), node_scores, solver=SiblingSolver(head, strength))
+
+
+class SiblingHead(nn.Module):
+    """Log-probabilities of the classes from margins of all nodes, whose weights a solver sets.
+
+    Args:
+        in_features: width F of the input features.
+        taxonomy: the tree.
+
+    Shape:
+        features: (B, F), dense or sparse CSR. Output: (B, C).
+    """
+
+    parents: Tensor  # (K,) parent of each node, virtual ones behind those of the taxonomy
+    bias: Tensor  # (K,) of each node of `tree`, which numbers them level by level
+    seen: Tensor  # (K,) whether a node of `tree` had training rows
+    starts: Tensor  # (F + 1,) first weight of each feature; (0,) for dense weights
+    nodes: Tensor  # (E,) node of each weight; (0,) for dense weights
+    values: Tensor  # (E,) weights, or dense ones (F, K)
+
+    def __init__(self, in_features: int, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.in_features, self.taxonomy, count = in_features, taxonomy, taxonomy.num_nodes
+        for name in ("parents", "bias", "seen", "starts", "nodes", "values"):
+            self.register_buffer(name, torch.empty(0))
+        no_weights = csr_array((in_features, count), dtype=np.float32)
+        self.set(taxonomy.parents, TreeWeights(no_weights, np.zeros(count, np.float32), np.ones(count, np.bool_)))
+
+    def set(self, parents: IntArray, solved: TreeWeights) -> None:
+        """Set the weights of a tree of K nodes with these parents, see `SiblingProblem`."""
+        none, matrix = np.empty(0, np.int32), solved.matrix
+        is_dense = isinstance(matrix, np.ndarray)
+        sparse = (none, none, matrix) if is_dense else (matrix.indptr, matrix.indices, matrix.data)
+        arrays = (parents.copy(), solved.bias, solved.seen, *sparse)
+        self._replace(dict(zip(self._buffers, map(torch.from_numpy, arrays), strict=True)))
+
+    def _replace(self, tensors: dict[str, Tensor]) -> None:
+        for name, value in tensors.items():
+            setattr(self, name, value)
+        for name in ("tree", "family", "has_unseen", "matrix", "dense"):
+            self.__dict__.pop(name, None)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *arguments: Any) -> None:
+        """Take the sizes of stored weights, which no option tells; a ValueError for weights that do not fit."""
+        given = {name: state_dict.get(prefix + name, buffer) for name, buffer in self.named_buffers()}
+        self._replace({name: torch.empty_like(value) for name, value in given.items()})
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
+        if not self._fits():
+            raise ValueError("expected the weights of siblings as a matrix of features and nodes")
+
+    def _fits(self) -> bool:
+        """Whether the weights are a matrix (F, K): a product with other indices would read beyond it."""
+        count, nodes, starts = len(self.parents), self.nodes, self.starts
+        if not self.taxonomy.num_nodes <= count == len(self.bias) == len(self.seen):
+            return False
+        if self.values.ndim == 2:
+            return self.values.shape == (self.in_features, count)
+        if starts.shape != (self.in_features + 1,) or nodes.shape != self.values.shape or int(starts[0]) != 0:
+            return False
+        ends = torch.cat([starts, starts.new_full((1,), len(nodes))])
+        return bool((ends.diff() >= 0).all() & (starts[-1] == len(nodes)) & ((nodes >= 0) & (nodes < count)).all())
+
+    @cached_property
+    def tree(self) -> Taxonomy:
+        """The tree with its virtual nodes."""
+        return tree_of_parents(self.taxonomy, self.parents.cpu().numpy())[0]
+
+    @cached_property
+    def family(self) -> Tensor:
+        """Parent of each node of the tree plus 1, shape (K,)."""
+        return torch.from_numpy(self.tree.parents + 1)
+
+    @cached_property
+    def has_unseen(self) -> bool:
+        """Whether some node had no training rows."""
+        return not bool(self.seen.all())
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """Sparse weights, shape (F, K)."""
+        parts = (self.values.cpu().numpy(), self.nodes.cpu().numpy(), self.starts.cpu().numpy())
+        return csr_array(parts, (self.in_features, len(self.parents)))
+
+    @cached_property
+    def dense(self) -> Tensor:
+        """All weights, shape (F, K)."""
+        return self.values if self.values.ndim == 2 else torch.from_numpy(self.matrix.toarray())
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Shape (B, F) to (B, C)."""
+        margins = self._products(features) + self.bias  # (B, K)
+        if self.has_unseen:  # those of nodes without training rows stand below all of their siblings
+            family = self.family.to(margins.device).expand_as(margins)
+            least = margins.new_full((margins.shape[0], len(self.parents) + 1), torch.inf)
+            least = least.scatter_reduce(1, family, margins.masked_fill(~self.seen, torch.inf), "amin")
+            least = least.masked_fill(least == torch.inf, 0).gather(1, family)
+            margins = torch.where(self.seen, margins, least + self.bias)
+        return cascade_log_probabilities(margins, self.tree)[:, self.tree.leaves]
+
+    def _products(self, features: Tensor) -> Tensor:
+        """Products with the weights: (B, F) to (B, K); each row of sparse ones is summed on its own, in order."""
+        is_dense = features.layout is torch.strided
+        if self.values.ndim == 2 or (is_dense and self.in_features * len(self.parents) <= MOST_DENSE):
+            return features @ self.dense.to(features.device)
+        rows = features.cpu()
+        parts = () if is_dense else (rows.values().numpy(), rows.col_indices().numpy(), rows.crow_indices().numpy())
+        matrix = csr_array(parts or rows.numpy(), shape=tuple(rows.shape))
+        return torch.from_numpy((matrix @ self.matrix).toarray()).to(features.device)
+
+
+@dataclass(eq=False)
+class SiblingSolver:
+    """Solves the problem of each inner node on its own, on the rows below it.
+
+    Strength and temperatures are chosen in the first call; later calls keep them.
+
+    Attributes:
+        head: head to set.
+        strength: inverse strength of the penalty; None before it is chosen.
+        inverses: inverse temperature of the softmax of siblings by level, from 0; the usual one where there is none.
+    """
+
+    head: SiblingHead
+    strength: float | None
+    inverses: dict[int, float] | None = None
+
+    def __call__(
+        self,
+        train: LabelledFeatures,
+        val: LabelledFeatures | None,
+        *,
+        seed: int,
+        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
+    ) -> Solved:
+        """See `Solver`; without validation samples in the first call, strength and temperatures are usual ones."""
+        problem = SiblingProblem(train, self.head.taxonomy, seed)
+        if val is not None and len(val) and self.inverses is None:
+            return self._choose(problem, val)
+        self.strength, self.inverses = self.strength or USUAL_STRENGTH, self.inverses or {}
+        self._set(problem, problem.assembled(problem.solve(problem.families, self.strength)))
+        return Solved()
+
+    def again(
+        self,
+        train: LabelledFeatures,
+        chosen: "SiblingSolver",
+        *,
+        seed: int,
+        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
+    ) -> None:
+        """See `Solver`."""
+        self.strength, self.inverses = chosen.strength, chosen.inverses
+        self(train, None, seed=seed)
+
+    def _choose(self, problem: SiblingProblem, val: LabelledFeatures) -> Solved:
+        """Set the head with the strength and the temperatures of the smallest log-loss on validation samples.
+
+        The log-loss is a sum over the inner nodes, so a sample of these tells the strength where all would take long.
+        """
+        sampled, others = problem.sample(MOST_TO_CHOOSE)
+        tried: dict[float, list[NodeWeights]] = {}
+
+        def loss(strength: float) -> float:
+            tried[strength] = problem.solve(sampled, strength)
+            margins = problem.margins(problem.assembled(tried[strength]), val)
+            return sum(each.best_inverse()[1] for each in margins.values())
+
+        strength = self.strength or USUAL_STRENGTH
+        if self.strength is None and len(val) >= ENOUGH_TO_CHOOSE_STRENGTH:
+            strength, _ = lowest(loss, STRENGTHS, STRENGTHS.index(USUAL_STRENGTH))
+        rest = others if tried else problem.families
+        solved = problem.assembled([*tried.get(strength, ()), *problem.solve(rest, strength)])
+        self.strength = strength
+        self.inverses = {level: each.best_inverse()[0] for level, each in problem.margins(solved, val).items()}
+        self._set(problem, solved)
+        return Solved(f"C {strength:g}" if tried else "")
+
+    def _set(self, problem: SiblingProblem, solved: TreeWeights) -> None:
+        known = self.inverses or {}
+        inverses = np.array([known.get(level, USUAL_INVERSE) for level in problem.levels.tolist()], np.float32)
+        self.head.set(problem.parents, problem.as_given(solved, inverses))
