@@ -162,7 +162,7 @@ def test_a_wide_node_is_split_by_virtual_nodes_that_no_output_shows(
         scores = model.array_scores(train.features)
         assert scores.shape == (600, 61)
         np.testing.assert_allclose(np.exp(scores).sum(axis=1), 1, atol=1e-5)
-        assert (scores.argmax(axis=1) == train.labels).mean() > 0.6
+        assert (scores.argmax(axis=1) == train.labels).mean() > 0.5
 
 
 def test_virtual_nodes_have_the_temperature_of_the_nodes_that_they_group(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from torch import Tensor, nn
 
-from hiercos.geometry import cascade_log_probabilities
+from hiercos.geometry import cascade_log_probabilities, tree_operations
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.linear.linear_svm import ENOUGH_TO_CHOOSE_STRENGTH
@@ -22,7 +22,7 @@ from hiercos.taxonomy import IntArray, Taxonomy
 
 STRENGTHS = tuple(2.0**power for power in range(-3, 5))  # to choose from
 USUAL_STRENGTH, USUAL_INVERSE = 2.0, 4.0  # C, and inverse temperature of a level
-MOST_TO_CHOOSE = 5 * 10**7  # stored entries times children of the inner nodes that the strength is chosen on
+MOST_TO_CHOOSE = 2 * 10**7  # stored entries times children of the inner nodes that the strength is chosen on
 MOST_DENSE = 1 << 28  # weights that dense inputs are multiplied with at once, 1 GB
 
 
@@ -70,15 +70,14 @@ class SiblingHead(nn.Module):
     def set(self, parents: IntArray, solved: TreeWeights) -> None:
         """Set the weights of a tree of K nodes with these parents, see `SiblingProblem`."""
         none, matrix = np.empty(0, np.int32), solved.matrix
-        is_dense = isinstance(matrix, np.ndarray)
-        sparse = (none, none, matrix) if is_dense else (matrix.indptr, matrix.indices, matrix.data)
+        sparse = (matrix.indptr, matrix.indices, matrix.data) if issparse(matrix) else (none, none, matrix)
         arrays = (parents.copy(), solved.bias, solved.seen, *sparse)
         self._replace(dict(zip(self._buffers, map(torch.from_numpy, arrays), strict=True)))
 
     def _replace(self, tensors: dict[str, Tensor]) -> None:
         for name, value in tensors.items():
             setattr(self, name, value)
-        for name in ("tree", "family", "has_unseen", "matrix", "dense"):
+        for name in ("tree", "family", "matrix", "dense"):
             self.__dict__.pop(name, None)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *arguments: Any) -> None:
@@ -86,20 +85,12 @@ class SiblingHead(nn.Module):
         given = {name: state_dict.get(prefix + name, buffer) for name, buffer in self.named_buffers()}
         self._replace({name: torch.empty_like(value) for name, value in given.items()})
         super()._load_from_state_dict(state_dict, prefix, *arguments)
-        if not self._fits():
-            raise ValueError("expected the weights of siblings as a matrix of features and nodes")
-
-    def _fits(self) -> bool:
-        """Whether the weights are a matrix (F, K): a product with other indices would read beyond it."""
-        count, nodes, starts = len(self.parents), self.nodes, self.starts
-        if not self.taxonomy.num_nodes <= count == len(self.bias) == len(self.seen):
-            return False
-        if self.values.ndim == 2:
-            return self.values.shape == (self.in_features, count)
-        if starts.shape != (self.in_features + 1,) or nodes.shape != self.values.shape or int(starts[0]) != 0:
-            return False
-        ends = torch.cat([starts, starts.new_full((1,), len(nodes))])
-        return bool((ends.diff() >= 0).all() & (starts[-1] == len(nodes)) & ((nodes >= 0) & (nodes < count)).all())
+        if not self.tree.num_nodes == len(self.bias) == len(self.seen):
+            raise ValueError("expected a bias of each node")
+        if self.values.ndim == 1:
+            self.matrix.check_format(full_check=True)  # a product with other indices would read beyond it
+        elif self.values.shape != (self.in_features, len(self.parents)):
+            raise ValueError("expected a weight of each feature and node")
 
     @cached_property
     def tree(self) -> Taxonomy:
@@ -107,14 +98,9 @@ class SiblingHead(nn.Module):
         return tree_of_parents(self.taxonomy, self.parents.cpu().numpy())[0]
 
     @cached_property
-    def family(self) -> Tensor:
-        """Parent of each node of the tree plus 1, shape (K,)."""
-        return torch.from_numpy(self.tree.parents + 1)
-
-    @cached_property
-    def has_unseen(self) -> bool:
-        """Whether some node had no training rows."""
-        return not bool(self.seen.all())
+    def family(self) -> Tensor | None:
+        """Parent of each node of the tree plus 1, shape (K,), if some had no training rows."""
+        return None if bool(self.seen.all()) else torch.from_numpy(self.tree.parents + 1)
 
     @cached_property
     def matrix(self) -> csr_array:
@@ -130,13 +116,14 @@ class SiblingHead(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
         margins = self._products(features) + self.bias  # (B, K)
-        if self.has_unseen:  # those of nodes without training rows stand below all of their siblings
+        if self.family is not None:  # those of nodes without training rows stand below all of their siblings
             family = self.family.to(margins.device).expand_as(margins)
             least = margins.new_full((margins.shape[0], len(self.parents) + 1), torch.inf)
             least = least.scatter_reduce(1, family, margins.masked_fill(~self.seen, torch.inf), "amin")
             least = least.masked_fill(least == torch.inf, 0).gather(1, family)
             margins = torch.where(self.seen, margins, least + self.bias)
-        return cascade_log_probabilities(margins, self.tree)[:, self.tree.leaves]
+        logs = cascade_log_probabilities(margins, self.tree)
+        return tree_operations(self.tree, margins.device).class_values(logs)
 
     def _products(self, features: Tensor) -> Tensor:
         """Products with the weights: (B, F) to (B, K); each row of sparse ones is summed on its own, in order."""

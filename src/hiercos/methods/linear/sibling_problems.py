@@ -17,7 +17,6 @@ from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy, nodes_of_labe
 WIDE = 24  # children up to which a node is never split
 MOST_PRODUCTS = 10**9  # stored entries of the rows of a node times its children, beyond which a wide node is split
 LARGEST_GROUP = 0.9  # share of the children in one group beyond which groups of equal sizes replace those of k-means
-CLUSTERING_STEPS = 20
 MOST_COEFFICIENTS = 1 << 24  # of the children that are solved together, before small ones are dropped
 SMALL = 0.03  # weights of sparse features that are dropped, on rows of mean squared norm 1
 TOLERANCE = 0.1  # of liblinear's dual; the held-out losses at 0.0001 are the same to three digits
@@ -26,14 +25,7 @@ SCORED_ROWS = 4096
 
 
 class Family(NamedTuple):
-    """The children of one inner node, from `first` to before `end`, and the training rows below them.
-
-    Attributes:
-        first: first child.
-        end: end of the children.
-        rows: rows, shape (R,).
-        children: child of each row, shape (R,).
-    """
+    """Children of an inner node, from `first` to before `end`, the R rows below them, and the child of each row."""
 
     first: int
     end: int
@@ -56,19 +48,12 @@ def families(tree: Taxonomy, nodes: IntArray) -> Iterator[Family]:
 
 @dataclass(eq=False)
 class WideNodes:
-    """Splits wide nodes by virtual ones: groups of children whose centroids are close, in groups again if need be.
+    """Splits wide nodes by virtual ones: groups of children whose centroids are close, in groups again if need be."""
 
-    Attributes:
-        parents: parent of each node so far, the real ones first.
-        entries: stored entries of the rows at or below each node.
-        seed: seed of the clustering.
-        centroids: sums of the rows below each child of the node that is being split, shape (1, F).
-    """
-
-    parents: list[int]
-    entries: list[int]
+    parents: list[int]  # of each node so far, the real ones first
+    entries: list[int]  # stored entries of the rows at or below each node
     seed: int
-    centroids: dict[int, Any]
+    centroids: dict[int, Any]  # sums of the rows below each child of the node that is being split, shape (1, F)
 
     def split(self, parent: int, children: Sequence[int]) -> None:
         """Put children below a parent, directly or below virtual nodes."""
@@ -95,7 +80,7 @@ class WideNodes:
         count, rows = math.isqrt(len(nodes)), [self.centroids[node] for node in nodes]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fewer distinct centroids than groups
-            machine = KMeans(count, n_init=1, max_iter=CLUSTERING_STEPS, random_state=self.seed)
+            machine = KMeans(count, n_init=1, max_iter=20, random_state=self.seed)
             found = machine.fit_predict(normalize(vstack(rows, format="csr") if issparse(rows[0]) else np.vstack(rows)))
         if np.bincount(found).max() > LARGEST_GROUP * len(nodes):
             found = np.arange(len(nodes)) * count // len(nodes)
@@ -133,33 +118,20 @@ class NodeWeights(NamedTuple):
 
 
 class TreeWeights(NamedTuple):
-    """Weights of all nodes of a tree.
+    """Weights of all K nodes of a tree."""
 
-    Attributes:
-        matrix: shape (F, K), dense or sparse CSR.
-        bias: shape (K,).
-        seen: whether a node has training rows, shape (K,).
-    """
-
-    matrix: Any
-    bias: AnyArray
-    seen: NDArray[np.bool_]
+    matrix: Any  # (F, K), dense or sparse CSR
+    bias: AnyArray  # (K,)
+    seen: NDArray[np.bool_]  # (K,) whether a node has training rows
 
 
 class SiblingMargins(NamedTuple):
-    """Margins of nodes on the paths of held-out rows, and of their siblings.
+    """Margins of R nodes on the paths of held-out rows, each with those of its siblings."""
 
-    Attributes:
-        values: margins of a node and its siblings, then of the next node and its siblings, and so on, shape (E,).
-        starts: place of the first value of each node, shape (R,).
-        is_own: whether a value is that of the node itself, shape (E,).
-        weights: weight of the row of each node, shape (R,).
-    """
-
-    values: Floats
-    starts: IntArray
-    is_own: NDArray[np.bool_]
-    weights: AnyArray
+    values: Floats  # (E,) margins of the first node and its siblings, then of the next ones
+    starts: IntArray  # (R,) place of the first value of each node
+    is_own: NDArray[np.bool_]  # (E,) whether a value is that of the node itself
+    weights: AnyArray  # (R,) weight of the row of each node
 
     def loss(self, inverse: float) -> float:
         """Summed log-loss of the softmax of siblings at an inverse temperature, and of one row that may be of any.
@@ -176,8 +148,7 @@ class SiblingMargins(NamedTuple):
         """The inverse temperature of the smallest loss, and that loss."""
         from scipy.optimize import minimize_scalar  # late: predictions without it start sooner
 
-        options = {"bounds": (-4, 6), "method": "bounded", "options": {"xatol": 1e-3}}
-        found = minimize_scalar(lambda log: self.loss(math.exp(log)), **options)
+        found = minimize_scalar(lambda log: self.loss(math.exp(log)), bounds=(-4, 6), method="bounded")
         return math.exp(found.x), float(found.fun)
 
 
@@ -218,14 +189,14 @@ class SiblingProblem:
                 wide.append(family)
         split = WideNodes(self.taxonomy.parents.tolist(), below.astype(np.int64).tolist(), self.seed, {})
         for first, end, rows, children in wide:
-            places = (children - first, np.arange(len(rows)))
-            sums = csr_array((np.ones(len(rows), np.float32), places), (end - first, len(rows))) @ self.features[rows]
+            ones, places = np.ones(len(rows), np.float32), np.arange(len(rows) + 1, dtype=np.int32)
+            of_child = csc_array((ones, (children - first).astype(np.int32), places), (end - first, len(rows)))
+            sums = of_child.tocsr() @ self.features[rows]
             split.centroids = {first + place: sums[[place]] for place in range(end - first)}
             split.split(int(self.taxonomy.parents[first]), range(first, end))
         return np.array(split.parents)
 
     def _products(self, family: Family) -> int:
-        """Stored entries of the rows of a family times its children."""
         return int(self.entries[family.rows].sum()) * (family.end - family.first)
 
     def sample(self, most: int) -> tuple[list[Family], list[Family]]:
@@ -270,8 +241,7 @@ class SiblingProblem:
         """Weights of all nodes of the tree; zeros for those without rows."""
         shape = (self.features.shape[1], self.tree.num_nodes)
         bias, sizes, seen = np.zeros(shape[1]), np.zeros(shape[1], np.int64), np.zeros(shape[1], np.bool_)
-        parts = sorted(parts, key=lambda part: part.node)
-        for part in parts:
+        for part in (parts := sorted(parts, key=lambda part: part.node)):
             bias[part.node], sizes[part.node], seen[part.node] = part.bias, len(part.columns), True
         columns = np.concatenate([np.empty(0, np.int32), *(part.columns for part in parts)])
         values = np.concatenate([np.empty(0, np.float32), *(part.values for part in parts)])
