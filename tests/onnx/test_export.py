@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 from blobs import FEATURES, cloud
@@ -19,11 +20,12 @@ from hiercos.encoders import ReadConfig, SingleDevice, TfidfEncoder
 from hiercos.encoders.backbones import Backbone
 from hiercos.encoders.encoder import FineTunedEncoder, FrozenEncoder
 from hiercos.encoders.tfidf import TextFeatures
-from hiercos.methods import METHODS, Model
+from hiercos.methods import METHODS, LabelledFeatures, Model
 from hiercos.model import Classifier
 from hiercos.onnx.format import DIGITS, OPSET, SEAL, OnnxError, TextMap, read_description, sealed
 from hiercos.pixels import PixelTransform
 from hiercos.training import INPUTS, Settings, train
+from solving import data, solved
 from trees import TOY17
 
 onnx = pytest.importorskip("onnx")
@@ -82,6 +84,17 @@ def test_scores_of_a_linear_svm_are_finite_and_distinct_in_onnxruntime_whatever_
     (scores,) = session.run(None, {"features": sample.numpy()})
     assert np.allclose(scores, head(sample).detach().numpy(), rtol=1e-5, atol=1e-6)
     assert all(len(np.unique(row)) == 17 for row in scores)
+
+
+def test_sparse_weights_of_siblings_give_the_same_in_onnxruntime_with_a_class_that_training_has_not_seen() -> None:
+    train = data(TOY17, 200)
+    seen = train.rows(train.labels > 3)
+    model, _ = solved("siblings", TOY17, LabelledFeatures(csr_matrix(seen.features), seen.labels), None)
+    sample = torch.from_numpy(train.features[:7])
+    graph = onnx_graph(model.eval(), sample, takes="features", gives=["scores"])
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    (scores,) = session.run(None, {"features": sample.numpy()})
+    np.testing.assert_allclose(scores, model.array_scores(csr_matrix(sample.numpy())), rtol=1e-5, atol=1e-5)
 
 
 def test_a_share_of_the_first_head_is_the_same_in_onnxruntime_where_the_others_are_sure() -> None:

@@ -17,7 +17,7 @@ from hiercos.model import Classifier, class_scores
 from hiercos.training import Settings, features_of, fit, train
 from trees import TOY17
 
-METHODS = ("committee", "hier-cos", "cross-entropy-mlp", "tree-logistic", "linear-svm")
+METHODS = ("committee", "hier-cos", "cross-entropy-mlp", "tree-logistic", "linear-svm", "siblings")
 SHORT = {"committee": 2, "hier-cos": 3, "cross-entropy-mlp": 3}
 
 

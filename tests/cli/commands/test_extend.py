@@ -22,7 +22,7 @@ NARROW = [*FAST, "--set", "width=16"]
 
 def settings(method: str) -> list[str]:
     """A method and quick settings that it has."""
-    return ["--method", method, *(FAST if method in ("cross-entropy", "tree-logistic") else NARROW)]
+    return ["--method", method, *(FAST if method in ("cross-entropy", "siblings", "tree-logistic") else NARROW)]
 
 
 def trained(tree: Taxonomy, data: Path, *options: str) -> str:
@@ -79,7 +79,7 @@ def test_test_rows_labelled_with_the_root_are_part_of_a_finished_run(tmp_path: P
     assert run(["report", model, "-o", str(tmp_path / "report.html")]) == 0
 
 
-@pytest.mark.parametrize("method", ["committee", "hier-cos", "cross-entropy"])
+@pytest.mark.parametrize("method", ["committee", "hier-cos", "cross-entropy", "siblings"])
 def test_a_model_learns_from_inner_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str) -> None:
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet", "dog": "pet", "car": "root"})
     model = trained(OLD, data, *settings(method), "--format", "csv")
@@ -87,7 +87,7 @@ def test_a_model_learns_from_inner_labels(tmp_path: Path, capsys: pytest.Capture
     assert evaluated(model, data, capsys).keys() >= {"top1", "hops", "accuracy_level_1"}
 
 
-@pytest.mark.parametrize("method", ["committee", "hier-cos", "tree-logistic"])
+@pytest.mark.parametrize("method", ["committee", "hier-cos", "siblings", "tree-logistic"])
 def test_labels_of_validation_may_be_inner_nodes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
@@ -197,7 +197,7 @@ def test_a_model_of_texts_is_extended_and_remembers_the_old_classes(
     assert extended(str(tmp_path / "extended"), NEW, new, "again", *FAST) == 0  # the extended model keeps a memory
 
 
-@pytest.mark.parametrize("method", ["committee", "hier-cos", "cross-entropy", "tree-logistic"])
+@pytest.mark.parametrize("method", ["committee", "hier-cos", "cross-entropy", "siblings", "tree-logistic"])
 def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
