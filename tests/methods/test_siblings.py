@@ -19,7 +19,7 @@ from hiercos.methods.linear import sibling_problems
 from hiercos.methods.linear.logistic import held_out_loss
 from hiercos.methods.linear.sibling_problems import SMALL, TOLERANCE, SiblingProblem
 from hiercos.methods.siblings import USUAL_INVERSE
-from hiercos.model import ModelError, StoredModel, class_scores, load_model, save_model
+from hiercos.model import Classifier, ModelError, class_scores
 from solving import data, no_member, solved
 from trees import TOY, TOY17, taxonomies
 
@@ -212,8 +212,8 @@ def test_a_stored_model_has_the_same_bits(tmp_path: Path, monkeypatch: pytest.Mo
     train = wide_data()
     train = LabelledFeatures(change(train.features.toarray()), train.labels)
     model, _ = solved("siblings", WIDE_TREE, train, None)
-    save_model(tmp_path, StoredModel(model, None))
-    found = load_model(tmp_path).model
+    Classifier(model, None).save(tmp_path)
+    found = Classifier.load(tmp_path).model
     assert found.head.tree.num_nodes > WIDE_TREE.num_nodes
     assert all(torch.equal(value, found.state_dict()[name]) for name, value in model.state_dict().items())
     assert (found.array_scores(train.features) == model.array_scores(train.features)).all()
@@ -226,9 +226,9 @@ def test_a_stored_model_has_the_same_bits(tmp_path: Path, monkeypatch: pytest.Mo
 def test_stored_weights_that_do_not_fit_are_refused(tmp_path: Path, name: str, value: int) -> None:
     model, _ = solved("siblings", WIDE_TREE, wide_data(), None)
     getattr(model.head, name)[3] = value
-    save_model(tmp_path, StoredModel(model, None))
+    Classifier(model, None).save(tmp_path)
     with pytest.raises(ModelError, match="the parts of the model do not fit together"):
-        load_model(tmp_path)
+        Classifier.load(tmp_path)
 
 
 @pytest.mark.parametrize("change", [torch.from_numpy, csr_matrix])
