@@ -36,7 +36,7 @@ def sold() -> list[tuple[str, str]]:
 with SHEET.open(encoding="utf-8-sig", newline="") as stream, TemporaryDirectory() as name:
     header, *rows = csv.reader(stream)
     folder = Path(name)
-    t = Taxonomy.from_paths(filled_down(rows))
+    t = Taxonomy.from_paths(filled_down(rows)).with_ranks(header)
     t.write(folder / "tree.csv")
     print(f"{SHEET.name}: {t.num_nodes} nodes, {t.num_classes} classes, {t.height} levels")
 

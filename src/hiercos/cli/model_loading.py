@@ -19,9 +19,10 @@ def open_model(
 ) -> "tuple[BaseClassifier[Any], Any]":
     """The model of a folder or of an ONNX file, and the settings of its pass over inputs."""
     if model.suffix.lower() != ".onnx" or model.is_dir():
+        loaded = loading.load(model)  # finds a missing folder before torch is imported
         from hiercos.encoders import ReadConfig
 
-        return loading.load(model), ReadConfig(device_options.context(), batch_size, workers)
+        return loaded, ReadConfig(device_options.context(), batch_size, workers)
     if device_options.device not in ("auto", "cpu") or device_options.precision != DeviceOptions.precision:
         raise OptionError(f"{model}: an ONNX file always runs on the CPU: expected no --device and no --precision")
     from hiercos.onnx import InferenceConfig, OnnxModel

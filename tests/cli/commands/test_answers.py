@@ -163,7 +163,7 @@ def test_the_command_the_pipeline_and_the_estimator_agree(folder: Path, capsys: 
     decision = HierarchicalClassifier.load(folder / "m").predict_node(features, **request)
     assert [[TOY17.names[node] for node in TOY17.path(node)] for node in decision.nodes.tolist()] == expected
     only = load_pipeline(folder / "m", device="cpu")(features, within=["A1"], explain=True)
-    assert {(answer["level_1"], answer["probability_1"]) for answer in only} == {("A1", 1.0)}
+    assert {(answer[LEVELS[0]], answer["probability_1"]) for answer in only} == {("A1", 1.0)}
 
 
 def test_answers_stay_within_what_is_allowed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

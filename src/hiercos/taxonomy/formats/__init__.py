@@ -25,7 +25,6 @@ from hiercos.taxonomy.formats.tables import (
     read_table,
     separator_fault,
 )
-from hiercos.taxonomy.formats.yaml_text import read_yaml, yaml_text
 from hiercos.taxonomy.parts import kept_parents
 from hiercos.taxonomy.tree import Taxonomy
 
@@ -62,6 +61,18 @@ class Format:
     holds_graphs: bool = False
 
 
+def _read_yaml(text: str) -> Taxonomy:
+    from hiercos.taxonomy.formats.yaml_text import read_yaml  # imports PyYAML, which ONNX models run without
+
+    return read_yaml(text)
+
+
+def _yaml_text(taxonomy: Taxonomy) -> str:
+    from hiercos.taxonomy.formats.yaml_text import yaml_text
+
+    return yaml_text(taxonomy)
+
+
 HEADER = re.compile(r"[\r\n]*[^\r\n]+")
 TAB_EXTENSIONS = (".tsv", ".tab")  # of tables whose delimiter is a tab
 FORMATS = {
@@ -69,7 +80,7 @@ FORMATS = {
     "edges": Format(partial(read_table, is_edges=True), edges_text, is_table=True, holds_graphs=True),
     "lines": Format(read_lines, lines_text, (".txt",)),
     "json": Format(taxonomy_from_json, json_text, (".json",), holds_graphs=True),
-    "yaml": Format(read_yaml, yaml_text, (".yaml", ".yml")),
+    "yaml": Format(_read_yaml, _yaml_text, (".yaml", ".yml")),
     "newick": Format(read_newick, newick_text, (".nwk", ".newick", ".tre")),
     "obo": Format(read_obo, None, (".obo",)),
 }
