@@ -95,9 +95,9 @@ def kept_parents(taxonomy: Taxonomy, choice: str) -> Taxonomy:
 
     Example:
         >>> t = Taxonomy.from_edges([("a", "b"), ("b", "c"), ("", "a"), ("", "x"), ("x", "c"), ("c", "d")])
-        >>> trees = [kept_parents(t, choice) for choice in ("first", "shortest")]
-        >>> [tree.path_text(tree.names.index("d")) for tree in trees]
-        ['a > b > c > d', 'x > c > d']
+        >>> first, shortest = kept_parents(t, "first"), kept_parents(t, "shortest")
+        >>> first.path_text(first.leaves[0]), shortest.path_text(shortest.leaves[0])
+        ('a > b > c > d', 'x > c > d')
     """
     check_choice("parents", choice, PARENTS)
     if taxonomy.is_tree or choice == "all":
