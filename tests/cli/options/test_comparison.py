@@ -1,40 +1,28 @@
 """The verdict of `hiercos compare` on real texts, and on runs that have stored no held-out scores."""
 
-import ast
 import csv
 import json
-import sysconfig
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from docstrings import docstring_data
 from hiercos.cli.app import run
 from hiercos.model import Classifier
 from hiercos.records import Record
 
-PACKAGES = ("asyncio", "email", "http", "json", "logging", "multiprocessing", "unittest", "urllib", "xml")
-LEAST, MOST = 12, 40  # docstrings of a module
-
-
-def docstrings(path: Path) -> list[str]:
-    """First lines of the docstrings of the functions and classes of a module."""
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, kinds)]
-    found = [f"{node.name} {ast.get_docstring(node) or ''}".split("\n\n")[0] for node in nodes]
-    return [text for text in dict.fromkeys(found) if " " in text.strip()]
-
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of docstrings of Python's standard library, labelled with the path of their module."""
-    root, table = Path(sysconfig.get_path("stdlib")), tmp_path_factory.mktemp("library") / "texts.csv"
+    """A table of docstrings, labelled with the path of their module."""
+    data, table = docstring_data(), tmp_path_factory.mktemp("library") / "texts.csv"
     with table.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["text", "label"])
-        for path in sorted(each for package in PACKAGES for each in (root / package).glob("[!_]*.py")):
-            if len(texts := docstrings(path)) >= LEAST:
-                writer.writerows([text, f"{path.parent.name} > {path.stem}"] for text in texts[:MOST])
+        writer.writerows(
+            (text, data.taxonomy.path_text(int(node))) for text, node in zip(data.inputs, data.nodes, strict=True)
+        )
     return table
 
 
