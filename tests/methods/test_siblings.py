@@ -34,7 +34,7 @@ def sparse(rows: LabelledFeatures) -> LabelledFeatures:
 def node_weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Weights (K, F) and biases (K,) of the margins, before the temperature."""
     head = model.head
-    return head.dense.numpy().T / USUAL_INVERSE, head.bias.numpy() / USUAL_INVERSE
+    return head.dense.numpy() / USUAL_INVERSE, head.bias.numpy() / USUAL_INVERSE
 
 
 def test_the_weights_of_every_node_are_those_of_linear_svc_on_the_rows_below_its_parent() -> None:
@@ -83,7 +83,7 @@ def test_probabilities_are_products_of_softmaxes_of_siblings_along_the_path(chan
     train = LabelledFeatures(change(train.features), train.labels)
     model, _ = solved("siblings", TOY17, train, None)
     head = model.head
-    margins = data(TOY17, 40, seed=1).features @ head.dense.numpy() + head.bias.numpy()
+    margins = data(TOY17, 40, seed=1).features @ head.dense.T.numpy() + head.bias.numpy()
     expected = np.ones((40, 17))
     for label, leaf in enumerate(TOY17.leaves):
         for node in TOY17.path(int(leaf)):
@@ -123,7 +123,7 @@ def test_labels_at_inner_nodes_teach_the_models_above_them_and_no_other() -> Non
     labels = np.where(vague, TOY17.num_classes + node, train.labels)
     mixed, _ = solved("siblings", TOY17, LabelledFeatures(train.features, labels), None)
     full, _ = solved("siblings", TOY17, train, None)
-    expected, found = (model.head.dense.T for model in (full, mixed))
+    expected, found = (model.head.dense for model in (full, mixed))
     above = [*np.flatnonzero(np.isin(TOY17.parents, [-1, TOY17.names.index("A1"), TOY17.names.index("B2")]))]
     inside = [*np.flatnonzero(TOY17.parents == node)]
     assert torch.equal(found[above], expected[above])

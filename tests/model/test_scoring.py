@@ -5,6 +5,8 @@ from scipy.sparse import csr_matrix, random_array
 
 from hiercos.encoders import SingleDevice, VectorSamples
 from hiercos.methods import METHODS, Model, SparseMatrix
+from hiercos.methods.linear.sibling_problems import TreeWeights
+from hiercos.methods.siblings import SiblingHead
 from hiercos.model import score_batches
 from trees import random_tree
 
@@ -18,6 +20,10 @@ def untrained(method: str, width: int, leaves: int) -> Model:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    if isinstance(model.head, SiblingHead):
+        drawn = torch.randn(width, model.taxonomy.num_nodes, generator=generator).numpy()
+        seen = np.ones(drawn.shape[1], np.bool_)
+        model.head.set(model.taxonomy.parents, TreeWeights(np.asfortranarray(drawn), drawn[0].copy(), seen))
     return model
 
 
@@ -27,7 +33,7 @@ def scores(model: Model, features: torch.Tensor | SparseMatrix, at_once: int) ->
 
 
 @pytest.mark.parametrize("method", list(METHODS))
-@pytest.mark.parametrize(("width", "leaves"), [(7, 4), (22, 17)])
+@pytest.mark.parametrize(("width", "leaves"), [(7, 4), (22, 17), (37, 9)])
 def test_the_scores_of_a_row_depend_neither_on_its_place_nor_on_its_batch(method: str, width: int, leaves: int) -> None:
     model = untrained(method, width, leaves)
     order = torch.randperm(ROWS, generator=torch.Generator().manual_seed(0))
@@ -36,6 +42,7 @@ def test_the_scores_of_a_row_depend_neither_on_its_place_nor_on_its_batch(method
     assert torch.equal(scores(model, features[order], 1024), expected[order])
     assert torch.equal(scores(model, features, 7), expected)
     assert torch.equal(scores(model, features[5:6], 1), expected[5:6])
+    assert not torch.equal(expected[0], expected[1])
 
 
 @pytest.mark.parametrize("method", ["logistic", "tree-logistic", "linear-svm"])

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 def python_rows(inputs: Any, kind: Kind) -> UnlabelledInputs:
     """Python objects as inputs of a kind, in batches; an iterator is read batch by batch, and only once.
 
-    See `as_inputs`, which it calls unless the inputs are `Inputs` already.
+    See `as_inputs`, which it calls unless the inputs are `Inputs` already, or none: then there are no batches.
     """
     if isinstance(inputs, Iterator):
         return UnlabelledInputs(kind, None, lambda size: _read(inputs, kind, size))
+    if not _is_single(inputs) and not (inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)):
+        return UnlabelledInputs(kind, 0, lambda _: iter(()))
     return UnlabelledInputs.in_memory(inputs if isinstance(inputs, Inputs) else as_inputs(inputs, kind))
 
 

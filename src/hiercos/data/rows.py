@@ -11,6 +11,7 @@ import numpy as np
 from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.images.decoding import CheckCallback, check_on_error
 from hiercos.data.inputs import Inputs, Kind, Rows
+from hiercos.errors import DataError
 from hiercos.options import check_count
 from hiercos.taxonomy import AnyArray, Taxonomy
 
@@ -173,9 +174,10 @@ class UnlabelledInputs:
         return self.read(size)
 
     def whole(self) -> InputBatch:
-        """All inputs as one batch, in memory."""
-        (batch,) = self.read(sys.maxsize)
-        return batch
+        """All inputs as one batch, in memory; a DataError without any."""
+        for batch in self.read(sys.maxsize):
+            return batch
+        raise DataError("inputs: expected at least one sample")
 
     @classmethod
     def in_memory(cls, inputs: Inputs, numbers: Sequence[int] | None = None) -> "UnlabelledInputs":

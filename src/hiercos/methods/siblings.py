@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from hiercos.geometry import cascade_log_probabilities, tree_operations
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.heads import SummedProbabilities
+from hiercos.methods.layers import aligned
 from hiercos.methods.linear.linear_svm import ENOUGH_TO_CHOOSE_STRENGTH
 from hiercos.methods.linear.logistic import lowest
 from hiercos.methods.linear.sibling_problems import NodeWeights, SiblingProblem, TreeWeights, tree_of_parents
@@ -110,8 +111,9 @@ class SiblingHead(nn.Module):
 
     @cached_property
     def dense(self) -> Tensor:
-        """All weights, shape (F, K)."""
-        return self.values if self.values.ndim == 2 else torch.from_numpy(self.matrix.toarray())
+        """All weights, shape (K, F), contiguous, so that products do not depend on the place of a row."""
+        weights = self.values if self.values.ndim == 2 else torch.from_numpy(self.matrix.toarray())
+        return weights.T.contiguous()
 
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
@@ -128,8 +130,9 @@ class SiblingHead(nn.Module):
     def _products(self, features: Tensor) -> Tensor:
         """Products with the weights: (B, F) to (B, K); each row of sparse ones is summed on its own, in order."""
         is_dense = features.layout is torch.strided
-        if self.values.ndim == 2 or (is_dense and self.in_features * len(self.parents) <= MOST_DENSE):
-            return features @ self.dense.to(features.device)
+        fits = self.in_features * len(self.parents) <= MOST_DENSE or torch.compiler.is_exporting()
+        if self.values.ndim == 2 or (is_dense and fits):
+            return aligned(features) @ self.dense.T.to(features.device)
         rows = features.cpu()
         parts = () if is_dense else (rows.values().numpy(), rows.col_indices().numpy(), rows.crow_indices().numpy())
         matrix = csr_array(parts or rows.numpy(), shape=tuple(rows.shape))

@@ -145,7 +145,9 @@ def _reasons(
     if chosen is not likely:
         found.append(f"It is simpler than {likely.name}, which is hardly better in any column.")
     elif chosen is not left[0]:
-        found.append(f"{left[0].name} is hardly better at that, and its probabilities or its order are worse.")
+        gain = evidence.loss(chosen, metric) - evidence.loss(left[0], metric)
+        better = "hardly better" if gain > ROUNDING else "no better"
+        found.append(f"{left[0].name} is {better} at that, and its probabilities or its order are worse.")
     elif chosen is not ranked[0]:
         found.append(
             f"{ranked[0].name} is left out: another variant is better on the test rows, and in no column worse."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -255,7 +256,7 @@ class RunDisplay:
         """Print what is left to print, then once, if any figures were shown, the sentences about them."""
         if self.is_alone:
             self.progress.close()
-            for line in filter(None, [self.kept, self.ruled]):
+            for line in filter(None, [] if sys.exc_info()[1] else [self.kept, self.ruled]):  # an error keeps no model
                 self.progress.say(line)
             self.kept = self.ruled = ""
 

@@ -114,7 +114,7 @@ class AnswerOptions:
     @property
     def has_target(self) -> bool:
         """Whether a target is given, for which a confidence is fitted on held-out samples."""
-        return any(getattr(self, name) is not None for name in TARGETS)
+        return any(getattr(self, name) is not None or f"{name}=" in (self.rule or "") for name in TARGETS)
 
     def check(self, model: Path | None) -> None:
         """Raise for impossible values, and for unknown names if the taxonomy of a model folder can be read.

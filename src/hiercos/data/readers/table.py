@@ -31,7 +31,6 @@ from hiercos.data.rows import PATH_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, InputBatch
 from hiercos.errors import DataError, suggestion
 from hiercos.taxonomy.formats import separator_fault
 
-INPUT_COLUMN = "--input-column"  # option of the commands that names another column of inputs
 ALL_COLUMNS = "all"  # stands for all columns of an input table
 MOST_SHOWN = 60  # characters of a cell in a message
 PARQUET_ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group

@@ -33,7 +33,7 @@ class Family(NamedTuple):
     children: IntArray
 
 
-def families(tree: Taxonomy, nodes: IntArray) -> Iterator[Family]:
+def row_families(tree: Taxonomy, nodes: IntArray) -> Iterator[Family]:
     """The families of all inner nodes with rows below them, for rows labelled with nodes (M,)."""
     current = nodes.copy()
     for level in range(tree.height, 0, -1):
@@ -178,12 +178,12 @@ class SiblingProblem:
         nodes = nodes_of_labels(train.labels, taxonomy)
         self.parents = self._split(nodes)
         self.tree, self.places, self.levels = tree_of_parents(taxonomy, self.parents)
-        self.families = list(families(self.tree, self.places[nodes]))
+        self.families = list(row_families(self.tree, self.places[nodes]))
 
     def _split(self, nodes: IntArray) -> IntArray:
         """Parents of the nodes of the taxonomy, then of virtual nodes that split its wide ones, shape (K,)."""
         below, wide = np.zeros(self.taxonomy.num_nodes), []
-        for family in families(self.taxonomy, nodes):
+        for family in row_families(self.taxonomy, nodes):
             below += np.bincount(family.children, self.entries[family.rows], minlength=len(below))
             if family.end - family.first > WIDE and self._products(family) > MOST_PRODUCTS:
                 wide.append(family)
@@ -280,10 +280,10 @@ class SiblingProblem:
             siblings = siblings[solved.seen[siblings]]
             values, own = margins[rows[owners], siblings].astype(np.float64), siblings == path[owners]
             parts.append((values, start * tree.height + owners, own, weights[start + rows[owners]], siblings))
-        values, owners, own, sizes, siblings = (np.concatenate(each) for each in zip(*parts, strict=True))
+        values, owners, own, weights, siblings = (np.concatenate(each) for each in zip(*parts, strict=True))
         found = {}
         for level in np.unique(self.levels[siblings]).tolist():
             here = self.levels[siblings] == level
             starts = np.flatnonzero(np.diff(owners[here], prepend=-1))
-            found[level] = SiblingMargins(values[here], starts, own[here], sizes[here][starts])
+            found[level] = SiblingMargins(values[here], starts, own[here], weights[here][starts])
         return found
