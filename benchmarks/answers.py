@@ -14,7 +14,7 @@ import numpy as np
 from hiercos.decisions import Posterior, Rule, rule
 from hiercos.evaluation import LabelledPosterior, values_by_rule
 from hiercos.metrics import functional as HF
-from hiercos.model import Classifier
+from hiercos.training import tested_run
 
 MOST = 6000  # test rows
 SHORT = {
@@ -27,11 +27,9 @@ SHORT = {
 
 def test_scores(folder: Path) -> LabelledPosterior:
     """Posterior of a model's test split, from its stored scores."""
-    stored = Classifier.load(folder)
-    with np.load(folder / "scores.npz", allow_pickle=False) as arrays:
-        order = np.random.default_rng(0).permutation(len(arrays["labels"]))[:MOST]
-        posterior = stored.calibrated(arrays["scores"][order])
-        return LabelledPosterior(posterior, stored.model.taxonomy.leaves[arrays["labels"][order]])
+    tested = tested_run(folder, held_out=False)
+    order = np.random.default_rng(0).permutation(len(tested.labels))[:MOST]
+    return LabelledPosterior(tested.posterior.rows(order), tested.posterior.taxonomy.leaves[tested.labels[order]])
 
 
 def operating_points(tested: LabelledPosterior, rules: list[Rule]) -> np.ndarray:

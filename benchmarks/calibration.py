@@ -37,7 +37,7 @@ def validation_scores(folder: Path, source: str) -> tuple[np.ndarray, np.ndarray
     fabric.launch()
     config = ReadConfig(fabric)
     inputs = as_inputs(data.inputs.values(rows) if data.kind == "texts" else np.asarray(data.inputs)[rows], data.kind)
-    return stored.scores(inputs, config)[0], np.asarray(data.labels)[rows], stored.model.taxonomy
+    return stored.scores(inputs, config).of_probabilities, np.asarray(data.labels)[rows], stored.model.taxonomy
 
 
 def by_temperature(scores: np.ndarray, labels: np.ndarray, _: Taxonomy) -> Callable[[np.ndarray], np.ndarray]:

@@ -29,8 +29,8 @@ from hiercos import Taxonomy
 from hiercos.decisions import Posterior, rule
 from hiercos.decisions.best_order import cost_steps, expected_costs
 from hiercos.geometry import class_path_sums
-from hiercos.model import Classifier
 from hiercos.taxonomy import Floats
+from hiercos.training import tested_run
 from trees import inaturalist_tree, tree_called
 
 ROWS, SAMPLES, SPREAD = 10_000, 1_000, 4.0
@@ -111,10 +111,8 @@ def print_hops_order(taxonomy: Taxonomy, solved: int) -> None:
 
 def print_given_up(runs: Path, rows: int) -> None:
     """Part (c) for the runs of a comparison."""
-    for file in sorted(runs.glob("runs/*/seed-*/scores.npz")):
-        stored = Classifier.load(file.parent)
-        with np.load(file) as arrays:
-            posterior = stored.calibrated(arrays["scores"][:rows])
+    for file in sorted(runs.glob("runs/*/seed-*/config.json")):
+        posterior = tested_run(file.parent, held_out=False).posterior.rows(slice(rows))
         best, ours = best_orders(posterior), rule("hops").ranking(posterior)
         same = np.mean(best.argmax(axis=1) == ours.argmax(axis=1))
         given_up = mean_expected_hops(best, posterior) - mean_expected_hops(ours, posterior)

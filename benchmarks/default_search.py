@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from lightning_fabric import Fabric
 
 from hiercos.data import completed, load_dataset
-from hiercos.decisions import Posterior, fit_temperature
+from hiercos.decisions import fit_temperature
 from hiercos.decisions import rule as named_rule
 from hiercos.metrics import default_suite
-from hiercos.model import class_scores
+from hiercos.model import sample_scores
 from hiercos.training import Features, Settings, features_of, fit
 
 SHARED = {"width": 512, "dropout": 0.1}  # options of every method here
@@ -62,10 +63,10 @@ def validation(fabric: Fabric, data: Features, config: Settings, rules: tuple[st
     data = data.for_method(config)
     model, val = data.model(config), data.samples("val")
     fit(fabric, model, data.training_samples(config), val, config)
-    scores = class_scores(fabric, model, val)
-    temperature = fit_temperature(scores, val.labels)
-    found = {"log_loss": float(torch.nn.functional.cross_entropy(scores / temperature, val.labels))}
-    posterior = Posterior.from_scores(scores, data.taxonomy, temperature=temperature)
+    scores = sample_scores(fabric, model, val)
+    temperature = fit_temperature(scores.of_probabilities, val.labels)
+    posterior = scores.posterior(data.taxonomy, temperature)
+    found = {"log_loss": -float(np.take_along_axis(posterior.logs, val.labels.numpy()[:, None], axis=1).mean())}
     for rule in rules:
         suite = default_suite(data.taxonomy)
         suite.update(torch.from_numpy(named_rule(rule).ranking(posterior)), val.labels)

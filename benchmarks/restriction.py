@@ -19,7 +19,7 @@ from hiercos.data import InputBatch, Vectors, load_dataset
 from hiercos.decisions import AnswerRequest, Posterior
 from hiercos.decisions.posterior import classes_at_or_below
 from hiercos.evaluation import RowWeights
-from hiercos.model import Classifier, answer_columns, array_scores
+from hiercos.model import Classifier, answer_columns
 from hiercos.taxonomy import IntArray, Taxonomy
 
 
@@ -62,10 +62,10 @@ def main() -> None:
         "one node for all": request.restricted,
         "a node for each row": lambda posterior: own.applied(posterior, batch.numbers),
     }
-    scores = array_scores(stored.model, vectors, "cpu").numpy()
+    scores = stored.scores(batch.inputs)
 
     def predicted(limit: Callable[[Posterior], Posterior]) -> str:
-        posterior = limit(stored.calibrated(array_scores(stored.model, vectors, "cpu").numpy()))
+        posterior = limit(stored.posterior(vectors))
         columns = answer_columns(batch, posterior, rule)
         return csv_text([list(columns), *zip(*columns.values(), strict=True)])
 

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from decisions.distributions import random_probabilities
 from hiercos import Taxonomy
-from hiercos.decisions import Posterior, PosteriorError, fit_temperature, prior_weights, rule
+from hiercos.decisions import RULES, Posterior, PosteriorError, fit_factor, fit_temperature, prior_weights, rule
 from hiercos.decisions.posterior import softmax
 from trees import TOY, taxonomies
 
@@ -184,3 +184,79 @@ def test_the_size_of_the_parts_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
 def test_what_has_no_likelihood_is_refused(scores: torch.Tensor, labels: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fit_temperature(scores, labels)
+
+
+@settings(deadline=None, max_examples=40)
+@given(taxonomies(), st.integers(0, 1000))
+def test_only_the_rule_none_orders_by_an_order_of_its_own(taxonomy: Taxonomy, seed: int) -> None:
+    scores, order = np.random.default_rng(seed).normal(size=(2, 4, taxonomy.num_classes))
+    plain, both = Posterior.from_scores(scores, taxonomy), Posterior.from_scores(scores, taxonomy, order=order)
+    np.testing.assert_array_equal(both.classes, plain.classes)
+    np.testing.assert_array_equal(rule("none").ranking(both), order)
+    np.testing.assert_array_equal(rule("none")(both).classes, order.argmax(axis=1))
+    for name in sorted(set(RULES) - {"none", "costs", "darts", "unknown"}):
+        np.testing.assert_array_equal(rule(name)(both).nodes, rule(name)(plain).nodes)
+        np.testing.assert_array_equal(rule(name).ranking(both), rule(name).ranking(plain))
+    np.testing.assert_array_equal(rule("auto")(both).classes, scores.argmax(axis=1))
+
+
+def test_an_order_is_restricted_cut_into_batches_and_left_out_under_other_weights() -> None:
+    posterior = Posterior.from_scores(
+        [[3.0, 2.0, 1.0]] * 3, TOY, order=[[1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [1.0, 3.0, 2.0]]
+    )
+    assert rule("none")(posterior).classes.tolist() == [2, 0, 1]
+    pets = posterior.within([0])
+    assert rule("none")(pets).classes.tolist() == [1, 0, 1]
+    assert rule("none").ranking(pets)[:, 2].tolist() == [-np.inf] * 3
+    assert np.concatenate([rule("none")(part).classes for part in posterior.batches(2)]).tolist() == [2, 0, 1]
+    assert rule("none")(posterior.reweighted([1.0, 1.0, 20.0])).classes.tolist() == [2, 2, 2]
+    assert rule("none")(posterior.reweighted([0.5, 0.5, 0.5])).classes.tolist() == [0, 0, 0]
+    weighted = Posterior.from_scores([[3.0, 2.0, 1.0]], TOY, order=[[1.0, 2.0, 3.0]], class_weights=[1.0, 9.0, 1.0])
+    assert rule("none")(weighted).classes.tolist() == [1]
+    with pytest.raises(PosteriorError, match="a score is not a number"):
+        Posterior.from_scores([[3.0, 2.0, 1.0]], TOY, order=[[1.0, np.nan, 3.0]])
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 60), st.sampled_from([0.5, 2.0]), st.sampled_from([0.0, -1.5, 3.0]))
+def test_the_fit_of_a_factor_is_never_less_likely_than_any_of_a_grid(
+    seed: int, rows: int, scale: float, shift: float
+) -> None:
+    scores, labels = samples(seed, rows, scale)
+    constants = torch.rand(6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    scores = scores - shift * constants
+    temperature, factor = fit_factor(scores, constants, labels)
+    if temperature == pytest.approx(1e3):  # uninformative scores
+        assert factor == 0
+        return
+    first = fit_temperature(scores, labels)
+
+    def loss(factor: float, temperature: float) -> float:
+        prior = (factor * first / temperature) ** 2 / 2 / rows
+        return smoothed_loss(scores + factor * constants, labels, temperature) + prior
+
+    fitted = loss(factor, temperature)
+    for other in (-4.0, -0.5, 0.0, 0.5, 2.0, 8.0, factor - 0.05, factor + 0.05):
+        for hot in (0.3, 1.0, 3.0, temperature, 0.98 * temperature, 1.02 * temperature):
+            assert fitted <= loss(other, hot) + 1e-9
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([1, 4, 16]))
+def test_a_few_random_labels_do_not_move_the_factor_far(seed: int, rows: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    scores, constants = torch.randn(rows, 6, generator=generator), torch.rand(6, generator=generator)
+    _, factor = fit_factor(scores, constants, torch.randint(6, (rows,), generator=generator))
+    assert abs(factor) < 2
+
+
+def test_the_factor_that_made_the_labels_is_found() -> None:
+    scores, labels = samples(0, 200_000, 2.0)
+    constants = torch.tensor([0.0, 1.0, 0.0, 2.0, 0.5, 1.0])
+    temperature, factor = fit_factor(scores - 1.5 * constants, constants, labels)
+    assert (temperature, factor) == (pytest.approx(2.0, rel=0.02), pytest.approx(1.5, rel=0.05))
+
+
+def test_equal_constants_have_no_factor() -> None:
+    scores, labels = samples(1, 100, 2.0)
+    assert fit_factor(scores, np.full(6, 0.9), labels) == (fit_temperature(scores, labels), 0.0)

@@ -181,5 +181,5 @@ def test_recommended_options_are_options_of_their_method() -> None:
     recommended = {name: METHODS.recommended(name) for name in METHODS}
     for name, options in recommended.items():
         METHODS.check_options(name, options)
-    assert recommended["hier-cos"] == {"activation": "norm-prelu", "alpha": None}
+    assert recommended["hier-cos"] == {"activation": "norm-prelu", "alpha": None, "probabilities": "divergence"}
     assert recommended["cross-entropy"] == {}

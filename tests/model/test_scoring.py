@@ -3,19 +3,31 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix, random_array
 
+from hiercos import Taxonomy
 from hiercos.encoders import SingleDevice, VectorSamples
 from hiercos.methods import METHODS, Model, SparseMatrix
 from hiercos.methods.linear.sibling_problems import TreeWeights
 from hiercos.methods.siblings import SiblingHead
-from hiercos.model import score_batches
+from hiercos.model import sample_scores, score_batches
 from trees import random_tree
 
 ROWS, CPU = 300, SingleDevice("cpu")
 
 
+GRAPH = Taxonomy.from_edges(
+    [(f"{name} {leaf % count}", f"class {leaf}") for leaf in range(90) for name, count in (("part", 3), ("kind", 7))]
+    + [(f"part {part}", f"class {100 + part}") for part in range(3)]
+    + [("whole", "part 0"), ("whole", "kind 1")]
+)
+
+
 def untrained(method: str, width: int, leaves: int) -> Model:
     """A model whose weights are drawn from a seed, also those that begin at 0."""
-    model = Model(random_tree(width, leaves), width, method)
+    return seeded(Model(random_tree(width, leaves), width, method), width)
+
+
+def seeded(model: Model, width: int) -> Model:
+    """The model with weights that are drawn from a seed."""
     generator = torch.Generator().manual_seed(width)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -29,7 +41,8 @@ def untrained(method: str, width: int, leaves: int) -> Model:
 
 def scores(model: Model, features: torch.Tensor | SparseMatrix, at_once: int) -> torch.Tensor:
     found = list(score_batches(CPU, model, VectorSamples(features, at_once), nodes=True))
-    return torch.cat([torch.cat([each.classes, each.nodes], dim=1) for each in found if each.nodes is not None])
+    tables = [[each.classes, each.nodes, each.evidence] for each in found]
+    return torch.cat([torch.cat([table for table in part if table is not None], dim=1) for part in tables])
 
 
 @pytest.mark.parametrize("method", list(METHODS))
@@ -43,6 +56,20 @@ def test_the_scores_of_a_row_depend_neither_on_its_place_nor_on_its_batch(method
     assert torch.equal(scores(model, features, 7), expected)
     assert torch.equal(scores(model, features[5:6], 1), expected[5:6])
     assert not torch.equal(expected[0], expected[1])
+
+
+@pytest.mark.parametrize("taxonomy", [random_tree(7, 4), random_tree(22, 17), random_tree(3, 151), GRAPH])
+def test_nor_do_those_of_the_probabilities_of_hier_cos(taxonomy: Taxonomy) -> None:
+    model = seeded(Model(taxonomy, 22, "hier-cos", {"width": 33, "probabilities": "divergence"}), 22)
+    order = torch.randperm(ROWS, generator=torch.Generator().manual_seed(0))
+    features = torch.randn(ROWS, 22, generator=torch.Generator().manual_seed(1))
+    expected = scores(model, features, 1024)
+    assert expected.shape[1] == 2 * taxonomy.num_classes + taxonomy.num_nodes
+    assert torch.equal(scores(model, features[order], 1024), expected[order])
+    assert torch.equal(scores(model, features, 7), expected)
+    assert torch.equal(scores(model, features[5:6], 1), expected[5:6])
+    whole = sample_scores(CPU, model, VectorSamples(features, 7)).of_probabilities
+    np.testing.assert_array_equal(whole, expected[:, -taxonomy.num_classes :])
 
 
 @pytest.mark.parametrize("method", ["logistic", "tree-logistic", "linear-svm"])

@@ -14,14 +14,14 @@ from blobs import FEATURES, cloud
 from colours import TREE, colour_data, small_backbone
 from docstrings import docstring_data
 from hiercos import Taxonomy
-from hiercos.data import Vectors
+from hiercos.data import UnlabelledInputs, Vectors
 from hiercos.decisions import RULES, Posterior, rule
 from hiercos.encoders import ReadConfig, SingleDevice, TfidfEncoder
 from hiercos.encoders.backbones import Backbone
 from hiercos.encoders.encoder import FineTunedEncoder, FrozenEncoder
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import METHODS, LabelledFeatures, Model
-from hiercos.model import Classifier
+from hiercos.model import Classifier, ClassScores
 from hiercos.onnx.format import DIGITS, OPSET, SEAL, OnnxError, TextMap, read_description, sealed
 from hiercos.pixels import PixelTransform
 from hiercos.training import INPUTS, Settings, train
@@ -42,7 +42,7 @@ from hiercos.onnx.graph import (  # noqa: E402
     with_simple_activations,
 )
 from hiercos.onnx.model import InferenceConfig, OnnxModel  # noqa: E402
-from onnx_exports import TEXTS, of_images, of_texts, of_vectors, trained_default, untrained  # noqa: E402
+from onnx_exports import TEXTS, of_evidence, of_images, of_texts, of_vectors, trained_default, untrained  # noqa: E402
 
 SHAPES = (["batch", 3], [3], ["batch", 3])  # of an activation's input, slopes and output
 UNEVEN = Taxonomy.from_paths([("f",), ("a", "d"), ("b", "e"), ("a", "c")])
@@ -486,4 +486,32 @@ def test_an_exported_model_has_the_class_prior_of_its_folder() -> None:
     with torch.inference_mode():
         scores = stored.model.class_scores(stored.model(features))
     (found,) = session.run(["probabilities"], {"features": features.numpy()})
-    np.testing.assert_allclose(found, stored.calibrated(scores.numpy()).classes, atol=1e-6)
+    np.testing.assert_allclose(found, stored.calibrated(ClassScores(scores.numpy())).classes, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["none", "auto", "crm", "back-off"])
+def test_an_exported_model_orders_by_the_norm_and_has_the_probabilities_of_its_evidence(name: str) -> None:
+    stored, export = of_evidence()
+    features = cloud(TOY17, 40, seed=3, noise=2.0)[0].numpy()
+    expected = stored.posterior(features, energies=True)
+    model = export.opened()
+    found = model.posterior(features, energies=True)
+    np.testing.assert_allclose(found.classes, expected.classes, atol=1e-5)
+    np.testing.assert_allclose(found.order, expected.order, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.energies, expected.energies, atol=1e-5)
+    np.testing.assert_allclose(model.outputs(features)["probabilities"], expected.classes, atol=1e-5)
+    whole = UnlabelledInputs.in_memory(Vectors(features))
+    streamed = [part for _, part in model.batches(whole, InferenceConfig(batch_size=7))]
+    assert streamed[0].energies is None
+    answers = [rule(name)(part).nodes for part in streamed]
+    assert np.concatenate(answers).tolist() == rule(name)(found).nodes.tolist() == rule(name)(expected).nodes.tolist()
+    assert (rule("none")(expected).nodes != rule("auto")(expected).nodes).any()
+
+
+def test_an_exported_order_that_does_not_know_a_class_prior_gives_way_to_the_evidence() -> None:
+    stored = replace(of_evidence().stored, class_weights=[*np.linspace(0.2, 5, 17)])
+    features = cloud(TOY17, 6)[0].numpy()
+    expected, found = stored.posterior(features), export_onnx(stored).opened().posterior(features)
+    assert found.order is expected.order is None
+    np.testing.assert_allclose(found.classes, expected.classes, atol=1e-5)
+    assert rule("none")(found).classes.tolist() == rule("none")(expected).classes.tolist()

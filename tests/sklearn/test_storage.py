@@ -54,8 +54,7 @@ def test_a_folder_of_the_command_is_an_estimator_and_the_other_way_round(fabric:
     X = data.samples("test").features.numpy()
     loaded = HierCOSClassifier.load(tmp_path / "trained")
     stored = Classifier.load(tmp_path / "trained")
-    scores = stored.model.class_scores(stored.model(data.samples("test").features)).detach().numpy()
-    answers = stored.rule(stored.calibrated(scores)).classes
+    answers = stored.rule(stored.posterior(X)).classes
     assert loaded.predict(X).tolist() == [TOY17.class_names[label] for label in answers]
     with pytest.raises(ModelError, match="trained: holds the record of a training run; choose another folder"):
         loaded.save(tmp_path / "trained")

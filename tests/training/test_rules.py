@@ -11,7 +11,7 @@ from lightning_fabric import Fabric
 from blobs import blob_data
 from hiercos.decisions import Posterior, fit_temperature, rule
 from hiercos.metrics import functional as HF
-from hiercos.model import Classifier, class_scores
+from hiercos.model import Classifier, class_scores, sample_scores
 from hiercos.records import read_records
 from hiercos.training import RunError, Settings, SettingsError, train
 from trees import TOY17
@@ -61,7 +61,7 @@ def test_a_model_answers_by_its_rule_at_its_temperature(fabric: Fabric, tmp_path
     stored, test = Classifier.load(tmp_path), data.samples("test")
     assert stored.rule == rule("crm")
     assert stored.temperature == records["crm"].temperature
-    scores = class_scores(fabric, stored.model, test).numpy()
+    scores = sample_scores(fabric, stored.model, test)
     answers = stored.rule(stored.calibrated(scores)).classes
     assert np.mean(answers == test.labels.numpy()) == pytest.approx(records["crm"].metrics["top1"])
 
@@ -79,8 +79,8 @@ def test_a_class_prior_is_stored_with_the_model_and_used_by_every_rule(fabric: F
     records = train(data, config, fabric=fabric, folder=tmp_path, rules=["crm"]).records
     stored, test = Classifier.load(tmp_path), data.samples("test")
     counts = np.bincount(data.samples("train").labels, minlength=17)
-    scores = class_scores(fabric, stored.model, test).numpy().astype(np.float64)
-    adjusted = scores / stored.temperature - np.log(counts)
+    scores = sample_scores(fabric, stored.model, test)
+    adjusted = scores.classes.astype(np.float64) / stored.temperature - np.log(counts)
     assert records["none"].metrics["top1"] == pytest.approx(np.mean(adjusted.argmax(axis=1) == test.labels.numpy()))
     for name in ("none", "crm"):
         answers = rule(name)(stored.calibrated(scores)).classes
@@ -107,7 +107,7 @@ def test_the_default_rule_is_measured_by_its_answer_its_list_and_its_order(fabri
     data = blob_data(TOY17, 340)
     records = train(data, replace(CONFIG, rule="auto"), fabric=fabric, folder=tmp_path, rules=["crm", "hops"]).records
     stored, test = Classifier.load(tmp_path), data.samples("test")
-    posterior = stored.calibrated(class_scores(fabric, stored.model, test).numpy())
+    posterior = stored.calibrated(sample_scores(fabric, stored.model, test))
     answers, found = stored.rule(posterior).classes, records["auto"].metrics
     assert stored.rule.to_dict()["answer"] in ("none", "crm")
     assert found["top1"] == found["fpa"] == pytest.approx(np.mean(answers == test.labels.numpy()))

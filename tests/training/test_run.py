@@ -35,7 +35,7 @@ def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: 
     stored = Classifier.load(folder)
     tested = evaluate_scores(fabric, stored.model, test, temperature=stored.temperature)
     assert tested.metrics == pytest.approx(record.metrics, nan_ok=True)
-    logs = (tested.scores.double() / stored.temperature).log_softmax(dim=1)
+    logs = (torch.from_numpy(tested.scores.of_probabilities).double() / stored.temperature).log_softmax(dim=1)
     assert record.metrics["log_loss"] == pytest.approx(F.nll_loss(logs, test.labels).item(), rel=1e-12)
     with np.load(folder / "test" / "scores.npz") as file:
         scores = dict(file)

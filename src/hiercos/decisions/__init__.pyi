@@ -22,6 +22,7 @@ from .posterior import ROWS_AT_ONCE as ROWS_AT_ONCE
 from .posterior import Posterior as Posterior
 from .posterior import PosteriorError as PosteriorError
 from .posterior import classes_at_or_below as classes_at_or_below
+from .posterior import fit_factor as fit_factor
 from .posterior import fit_temperature as fit_temperature
 from .posterior import log_softmax as log_softmax
 from .posterior import prior_weights as prior_weights

@@ -253,7 +253,7 @@ class NodeRule(Rule):
     criterion: ClassVar[str] = "probability"
 
     def ranking(self, posterior: Posterior) -> Floats:
-        """The method's scores, or the probabilities if there are no scores; shape (M, C)."""
+        """The scores of the probabilities, or the probabilities if there are none; shape (M, C)."""
         return np.asarray(posterior.scores)
 
     def short_list(self, posterior: Posterior, count: int) -> ShortList:

@@ -39,13 +39,21 @@ MOST_TOP1_LOST = 0.001  # top-1 accuracy that a smaller expected distance may co
 
 @dataclass(frozen=True)
 class Likeliest(ClassRule):
-    """The class with the highest score of the method, without the tree."""
+    """The class with the highest score of the method, without the tree; it need not be the most probable one."""
 
     name = "none"
     criterion = "class score"
 
     def class_values(self, posterior: Posterior) -> Floats:
         """The method's scores, or the probabilities if there are no scores; shape (M, C)."""
+        return np.asarray(posterior.scores if posterior.order is None else posterior.order)
+
+
+class _MostProbable(Likeliest):
+    """The class with the highest probability, which other rules compare with."""
+
+    def class_values(self, posterior: Posterior) -> Floats:
+        """Scores of the probabilities, shape (M, C)."""
         return np.asarray(posterior.scores)
 
 
@@ -218,7 +226,7 @@ def worst_disorders_of(taxonomy: Taxonomy, labels: IntArray) -> Floats:
     return worst
 
 
-ANSWERS: dict[str, ClassRule] = {"none": Likeliest(), "crm": LeastRisk()}
+ANSWERS: dict[str, ClassRule] = {"none": _MostProbable(), "crm": LeastRisk()}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_sums, check_is
 ROWS_AT_ONCE = 1024  # samples whose node probabilities are in memory at a time
 COLDEST, HOTTEST = 1e-3, 1e3  # range of temperatures
 CHUNK = 1 << 20  # scores processed at a time
+LEAST_SPREAD = 1e-6  # of constants that differ by more than rounding
+LEAST_STEP = 1e-7  # relative step of a fit of two numbers at which it ends
 MOST_STEPS = 60  # enough for bisection alone to reach 1e-15 of the logarithm of the range
 
 
@@ -33,6 +35,8 @@ class Posterior:
             allowed is minus infinity, and no rule answers with it.
         energies: share of the energy of each sample on the axis of every node, shape (M, N), for explanations; None
             for a method without such axes.
+        order: class scores by which the rule `none` orders the classes, shape (M, C), of a method whose probabilities
+            come from other scores; None for the same ones.
 
     Raises:
         PosteriorError: for another shape, or for the first row with NaN or positive infinity.
@@ -53,8 +57,10 @@ class Posterior:
         *,
         restricted: bool = False,
         energies: NDArray[np.floating] | None = None,
+        order: NDArray[np.floating] | None = None,
     ) -> None:
-        self.taxonomy, self.temperature, self.restricted, self.energies = taxonomy, temperature, restricted, energies
+        self.taxonomy, self.temperature, self.restricted = taxonomy, temperature, restricted
+        self.energies, self.order = energies, order
         if classes is not None:
             self.__dict__["classes"] = _checked(classes, taxonomy)
         elif scores is None or temperature is None:
@@ -76,6 +82,7 @@ class Posterior:
         temperature: float = 1.0,
         class_weights: ArrayLike | None = None,
         energies: NDArray[np.floating] | None = None,
+        order: ArrayLike | None = None,
     ) -> "Posterior":
         """softmax(scores / temperature) in float64, so that improbable classes keep their order.
 
@@ -88,14 +95,16 @@ class Posterior:
             temperature: calibration temperature, see `fit_temperature`.
             class_weights: factor above 0 of each class's probability, shape (C,), see `prior_weights`; 1 by default.
             energies: see `Posterior`.
+            order: see `Posterior`; with class weights, which it does not know, it is not used.
         """
         if not LEAST <= temperature <= MOST:
             wanted = f"from {LEAST:g} to {MOST:g}" if np.isfinite(temperature) and temperature > 0 else "above 0"
             raise PosteriorError(f"expected a temperature {wanted}, got {temperature}")
         given = _checked(scores, taxonomy, dtype=None)
+        own = None if order is None or class_weights is not None else _checked(order, taxonomy, dtype=None)
         if class_weights is not None:
             given = given + score_offsets(class_weights, temperature)
-        return cls(None, taxonomy, given, temperature, energies=energies)
+        return cls(None, taxonomy, given, temperature, energies=energies, order=own)
 
     @cached_property
     def nodes(self) -> Floats:
@@ -117,11 +126,12 @@ class Posterior:
 
     def rows(self, chosen: slice | Sequence[int] | IntArray) -> "Posterior":
         """Posterior of the chosen samples."""
-        energies = None if self.energies is None else self.energies[chosen]
-        computed = self.__dict__.get("classes")
-        classes = None if computed is None else computed[chosen]
-        scores, temperature = self.scores[chosen], self.temperature
-        return Posterior(classes, self.taxonomy, scores, temperature, restricted=self.restricted, energies=energies)
+        tables = (self.__dict__.get("classes"), self.energies, self.order)
+        classes, energies, order = (None if table is None else table[chosen] for table in tables)
+        scores, restricted = self.scores[chosen], self.restricted
+        return Posterior(
+            classes, self.taxonomy, scores, self.temperature, restricted=restricted, energies=energies, order=order
+        )
 
     def within(self, nodes: Sequence[int] | IntArray, *, row_name: RowName = row_name) -> "Posterior":
         """The posterior given that the true class is at or below one of the nodes; see `reweighted`.
@@ -138,7 +148,7 @@ class Posterior:
 
         Args:
             weights: weights >= 0, shape (C,) or (M, C), such as 1 for allowed classes and 0 for others, or the
-                prior of each row over that of training.
+                prior of each row over that of training. An order of its own remains only under a mask.
             row_name: function from a row index to its name in messages.
 
         Raises:
@@ -156,7 +166,10 @@ class Posterior:
             raise PosteriorError(f"{row_name(int(row))}: no class is left: all that are allowed have probability 0")
         if classes is not None:
             classes /= classes.sum(axis=1, keepdims=True)
-        return Posterior(classes, self.taxonomy, scores, self.temperature, restricted=True, energies=self.energies)
+        order, energies = self.order if given.dtype == bool else None, self.energies
+        return Posterior(
+            classes, self.taxonomy, scores, self.temperature, restricted=True, energies=energies, order=order
+        )
 
     def batches(self, size: int = ROWS_AT_ONCE) -> Iterator["Posterior"]:
         """Posteriors of consecutive samples, `size` at a time."""
@@ -297,7 +310,7 @@ def fit_temperature(scores: ArrayLike, labels: ArrayLike) -> float:
     _check(given, true)
     low, high, inverse = 1 / HOTTEST, 1 / COLDEST, 1.0
     for _ in range(MOST_STEPS):
-        slope, curvature = _slope_and_curvature(given, true, inverse)
+        slope, curvature = (float(each.item()) for each in _slope_and_curvature(given, true, inverse))
         if slope == 0:
             break
         low, high = (inverse, high) if slope < 0 else (low, inverse)
@@ -309,19 +322,66 @@ def fit_temperature(scores: ArrayLike, labels: ArrayLike) -> float:
     return min(max(1 / inverse, COLDEST), HOTTEST)
 
 
-def _slope_and_curvature(scores: NDArray[np.floating], labels: IntArray, inverse: float) -> tuple[float, float]:
-    """First and second derivative of the mean negative log-likelihood with respect to 1 / T."""
-    slope = curvature = 0.0
+def fit_factor(scores: ArrayLike, constants: ArrayLike, labels: ArrayLike) -> tuple[float, float]:
+    """Temperature T and factor a of softmax((scores + a constants) / T) with the highest likelihood of held-out labels.
+
+    The likelihood is that of `fit_temperature`, pseudo-label included, times a normal prior of a with mean 0 and
+    deviation 1 at its temperature: without it, a few samples would move a far. The product is log-concave in
+    (1 / T, a / T), so damped Newton steps from that temperature and a = 0 find the best pair.
+
+    Args:
+        scores: finite class scores on held-out data, shape (M, C).
+        constants: a constant of each class, shape (C,).
+        labels: true class of each sample, shape (M,).
+
+    Returns:
+        Temperature and factor; those of `fit_temperature` and 0 if all constants are equal, or if its temperature is at
+        a bound.
+    """
+    given, offsets, true = np.asarray(scores), np.asarray(constants, dtype=np.float64), np.asarray(labels)
+    temperature = fit_temperature(given, true)
+    if np.ptp(offsets) < LEAST_SPREAD or not COLDEST < temperature < HOTTEST:
+        return temperature, 0.0
+    prior = np.diag([0.0, temperature**2 / len(given)])  # its curvature by (1 / T, a / T)
+    point = np.array([1 / temperature, 0.0])
+    slope, curvature = _slope_and_curvature(given, true, point[0], offsets)
+    for _ in range(MOST_STEPS):
+        step = -np.linalg.lstsq(curvature + prior, slope)[0]
+        while np.abs(step).max() > LEAST_STEP * np.abs(point).max():
+            following = point + step
+            if 1 / HOTTEST < following[0] < 1 / COLDEST:
+                found = _slope_and_curvature(given, true, following[0], offsets, following[1] / following[0])
+                found = (found[0] + prior @ following, found[1])
+                if found[0] @ step <= -0.5 * (slope @ step):  # not far beyond the lowest point in this direction
+                    break
+            step /= 2
+        else:
+            break
+        point, (slope, curvature) = following, found
+    return float(1 / point[0]), float(point[1] / point[0])
+
+
+def _slope_and_curvature(
+    scores: NDArray[np.floating], labels: IntArray, inverse: float, constants: Floats | None = None, factor: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Slope and curvature of the mean negative log-likelihood by 1 / T, and by a / T if there are constants."""
+    count = 1 if constants is None else 2
+    slope, curvature = np.zeros(count), np.zeros((count, count))
     any_class = 1 / len(scores)  # weight of a label of any class beside each label
     rows = max(1, CHUNK // scores.shape[1])
     for start in range(0, len(scores), rows):
         part = scores[start : start + rows].astype(np.float64)
         centred = part - part.max(axis=1, keepdims=True)
-        probabilities = softmax(centred, 1 / inverse)
-        mean = (probabilities * centred).sum(axis=1, keepdims=True)
-        own = np.take_along_axis(centred, labels[start : start + rows, None], axis=1)
-        slope += float((mean - own).sum() + any_class * (mean - centred.mean(axis=1, keepdims=True)).sum())
-        curvature += (1 + any_class) * float((probabilities * np.square(centred - mean)).sum())
+        terms = [centred] if constants is None else [centred, np.broadcast_to(constants, centred.shape)]
+        probabilities = softmax(centred if constants is None else centred + factor * constants, 1 / inverse)
+        gaps = []
+        for place, term in enumerate(terms):
+            mean = (probabilities * term).sum(axis=1, keepdims=True)
+            own = np.take_along_axis(term, labels[start : start + rows, None], axis=1)
+            slope[place] += (mean - own).sum() + any_class * (mean - term.mean(axis=1, keepdims=True)).sum()
+            gaps.append(term - mean)
+        products = [[(probabilities * (first * second)).sum() for first in gaps] for second in gaps]
+        curvature += (1 + any_class) * np.array(products)
     return slope / len(scores), curvature / len(scores)
 
 

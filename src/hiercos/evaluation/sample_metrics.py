@@ -16,7 +16,7 @@ from hiercos.evaluation.resampling import ClassAverages, bootstrap_interval, sam
 from hiercos.evaluation.score_tables import ScoreSet
 from hiercos.metrics import RESULTS, in_shown_order, metric_spec, suite_names, suite_values
 from hiercos.metrics import functional as HF
-from hiercos.model import Classifier, Scores, class_scores, ruled_tensors, score_batches
+from hiercos.model import Classifier, Scores, ruled_tensors, sample_scores, score_batches
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, nodes_of_labels
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def model_metrics(
 
 
 def _batch_values(stored: Classifier, scores: Scores, labels: torch.Tensor, request: AnswerRequest) -> FloatArray:
-    posterior = request.restricted(stored.calibrated(scores.classes.cpu().numpy()))
+    posterior = request.restricted(stored.calibrated(scores.of_classes()))
     is_own = stored.rule.name == "none" and stored.class_weights is None and not posterior.restricted
     own = scores.nodes.cpu() if is_own and scores.nodes is not None else None
     return _ruled_values(stored.rule, posterior, labels.cpu(), own)
@@ -200,7 +200,7 @@ def labelled_posterior(
     context: DeviceContext, stored: Classifier, data: LabelledSamples, request: AnswerRequest | None = None
 ) -> LabelledPosterior:
     """Probabilities of a model on labelled samples, over the classes that a request allows."""
-    posterior = stored.calibrated(class_scores(context, stored.model, data).numpy())
+    posterior = stored.calibrated(sample_scores(context, stored.model, data))
     nodes = nodes_of_labels(data.labels.numpy(), stored.model.taxonomy)
     return LabelledPosterior((request or AnswerRequest()).restricted(posterior), nodes)
 

@@ -137,8 +137,7 @@ class HierCOSLoss(nn.Module):
         own = z.gather(1, ancestors.nodes)  # (B, W)
         counts = paths.level_sums(torch.ones_like(own), ancestors)  # (B, H)
         depths = 1 + ancestors.levels.amax(dim=1)
-        by_level, share = self._targets(labels, depths, counts > 0, z.dtype, has_inner=left_out is not None)
-        target = (by_level / counts.where(counts > 0, 1)).gather(1, ancestors.levels) * ancestors.mask  # (B, W)
+        target, share = self._graph_targets(labels, ancestors, counts, has_inner=left_out is not None)
         loss = weighted_mean(self._divergence(magnitude, own.abs(), target, share, left_out), weights)
         if self.alpha == 0:
             return loss
@@ -149,6 +148,23 @@ class HierCOSLoss(nn.Module):
             present, reached = self._open_terms(present, magnitude, left_out)
             has_level, below = has_level | reached, below & ~reached
         return loss + self.alpha * self._penalty(present, missing, has_level, below, weights)
+
+    def _graph_targets(
+        self, labels: Tensor, ancestors: Ancestors, counts: Tensor, *, has_inner: bool
+    ) -> tuple[Tensor, Tensor]:
+        """`_targets` in a graph by ancestor, shape (B, W); `counts` are the ancestors of each level, shape (B, H)."""
+        depths = 1 + ancestors.levels.amax(dim=1)
+        by_level, share = self._targets(labels, depths, counts > 0, counts.dtype, has_inner=has_inner)
+        return (by_level / counts.where(counts > 0, 1)).gather(1, ancestors.levels) * ancestors.mask, share
+
+    def class_targets(self, classes: Tensor) -> tuple[Tensor, Tensor]:
+        """Nodes of the target of some classes, (K,), and their shares, (K, W) each; 0 where a node is repeated."""
+        if isinstance(self.paths, LabelAncestors):
+            ancestors = self.paths(classes)
+            counts = self.paths.level_sums(ancestors.mask.double(), ancestors)
+            return ancestors.nodes, self._graph_targets(classes, ancestors, counts, has_inner=False)[0]
+        nodes, mask = self.paths(classes)
+        return nodes, self._targets(classes, mask.sum(dim=1), mask, torch.float64, has_inner=False)[0]
 
     def _graph_terms(
         self, magnitude: Tensor, own: Tensor, depths: Tensor, paths: LabelAncestors, ancestors: Ancestors

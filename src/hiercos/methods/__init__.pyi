@@ -16,6 +16,7 @@ from .heads import class_columns as class_columns
 from .heads import hidden_layer as hidden_layer
 from .heads import linear_head as linear_head
 from .heads import node_columns as node_columns
+from .hier_cos import Divergences as Divergences
 from .hier_cos import LeafScores as LeafScores
 from .hier_cos import NodeScores as NodeScores
 from .layers import NEVER_VARIES as NEVER_VARIES
@@ -25,6 +26,7 @@ from .layers import Standardize as Standardize
 from .layers import csr_tensor as csr_tensor
 from .layers import feature_scale as feature_scale
 from .layers import scale_of as scale_of
+from .model import Evidence as Evidence
 from .model import Method as Method
 from .model import Model as Model
 from .solver import LabelledFeatures as LabelledFeatures

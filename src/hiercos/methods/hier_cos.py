@@ -1,14 +1,19 @@
-"""Hier-COS as published."""
+"""Hier-COS as published, and a second reading of its embeddings for the probabilities."""
+
+from typing import Literal, get_args
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
-from hiercos.geometry import energy_shares, leaf_scores, node_scores
+from hiercos.geometry import checked_embeddings, class_path_sums, energy_shares, leaf_scores, node_scores
 from hiercos.losses import BelowLabel, Direction, Grouping, HierCOSLoss, Penalty
 from hiercos.methods.heads import Activation, Basis, HierCOSHead
-from hiercos.methods.model import Method
+from hiercos.methods.model import Evidence, Method
+from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy
 
+Probabilities = Literal["norm", "divergence"]
 ALPHA = 0.05  # weight of the penalty
 LARGEST_WIDTH_SUM = 32.0  # sum of √(level size) up to which ALPHA suits, see `suitable_alpha`
 
@@ -30,6 +35,7 @@ def hier_cos(
     below_label: BelowLabel = "left-out",
     ancestors: bool = True,
     descendants: bool = True,
+    probabilities: Probabilities = "norm",
 ) -> Method:
     """Hier-COS: one orthonormal axis per node, energy on the path of the class [sani2026].
 
@@ -50,8 +56,20 @@ def hier_cos(
         below_label: nodes below a label that is an inner node, see `HierCOSLoss`.
         ancestors: whether the axes of the ancestors are part of the subspaces; only the scores use it, not the loss.
         descendants: whether the axes of the descendants are part of the subspaces; only the scores use it.
+        probabilities: what the probabilities are a softmax of: "norm" (default, published) for the class scores, or
+            "divergence", see `Divergences`; only the calibration uses it.
     """
+    check_choice("probabilities", probabilities, get_args(Probabilities))
     weight = suitable_alpha(taxonomy) if alpha is None else alpha
+    loss = HierCOSLoss(
+        taxonomy,
+        weight,
+        exponent=exponent,
+        direction=direction,
+        penalty=penalty,
+        grouping=grouping,
+        below_label=below_label,
+    )
     return Method(
         head=HierCOSHead(
             in_features,
@@ -62,18 +80,11 @@ def hier_cos(
             momentum=momentum,
             dropout=dropout,
         ),
-        loss=HierCOSLoss(
-            taxonomy,
-            weight,
-            exponent=exponent,
-            direction=direction,
-            penalty=penalty,
-            grouping=grouping,
-            below_label=below_label,
-        ),
+        loss=loss,
         class_scores=LeafScores(taxonomy, ancestors=ancestors),
         node_scores=NodeScores(taxonomy, ancestors=ancestors, descendants=descendants),
         energies=EnergyShares(),
+        evidence=Divergences(loss) if probabilities == "divergence" else None,
     )
 
 
@@ -123,3 +134,50 @@ class EnergyShares(nn.Module):
     def forward(self, z: Tensor) -> Tensor:
         """Shape (B, N) to (B, N)."""
         return energy_shares(z)
+
+
+class Divergences(Evidence):
+    """Minus the divergence that the loss measures, for every class c: -KL(P_c | Q) with Q = softmax |z|.
+
+    Training makes Q like the target P_c of the sample's class, so the class with the smallest divergence is the
+    likeliest one, while the lengths of projections order the others by the tree. With the entropy H_c of P_c,
+    -KL(P_c | Q) = sum of P_c |z| - logsumexp |z| + H_c. The entropies differ where classes have different depths or
+    numbers of ancestors. On a tree, a path sum for each depth of classes; in a graph, one sparse product.
+
+    Args:
+        loss: loss that has the targets.
+    """
+
+    places: Tensor  # number of each class's depth, shape (C,); of a graph class and node of each entry, shape (2, E)
+    shares: Tensor  # target by level for each depth of classes, shape (D, H); of a graph by entry, shape (E,)
+    levels: Tensor  # (N,) level of each node, counted from 0
+
+    def __init__(self, loss: HierCOSLoss) -> None:
+        taxonomy, first = loss.taxonomy, np.arange(loss.taxonomy.num_classes)
+        depths = first
+        if taxonomy.is_tree:  # classes of one depth have the same target by level
+            _, first, depths = np.unique(taxonomy.depths[taxonomy.leaves], return_index=True, return_inverse=True)
+        nodes, shares = loss.class_targets(torch.from_numpy(first))  # (D, H), or (C, W) of a graph
+        places, kept = torch.from_numpy(depths), shares > 0
+        super().__init__(-torch.xlogy(shares, shares).sum(dim=1)[places])
+        if not taxonomy.is_tree:
+            places, shares = torch.stack([places[:, None].expand_as(nodes)[kept], nodes[kept]]), shares[kept]
+        self.taxonomy = taxonomy
+        self.register_buffer("places", places, persistent=False)
+        self.register_buffer("shares", shares.float(), persistent=False)
+        self.register_buffer("levels", torch.from_numpy(taxonomy.depths - 1), persistent=False)
+
+    def varying(self, z: Tensor) -> Tensor:
+        """Shape (B, N) to (B, C)."""
+        magnitude = checked_embeddings(z, self.taxonomy.num_nodes).abs()
+        total = magnitude.logsumexp(dim=1, keepdim=True)
+        if not self.taxonomy.is_tree:
+            size = (self.taxonomy.num_classes, self.taxonomy.num_nodes)
+            targets = torch.sparse_coo_tensor(self.places, self.shares, size, check_invariants=False)
+            matches: Tensor = torch.sparse.mm(targets.to(magnitude.dtype), magnitude.T)
+            return matches.T - total
+        found = class_path_sums(magnitude * self.shares[0][self.levels], self.taxonomy)
+        for number in range(1, len(self.shares)):
+            sums = class_path_sums(magnitude * self.shares[number][self.levels], self.taxonomy)
+            found = torch.where(self.places == number, sums, found)
+        return found - total

@@ -4,6 +4,7 @@ A fine-tuned model contains its backbone and takes preprocessed batches; any oth
 sparse. A method that trains on dense features gets those of sparse vectors from the model's projection.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,30 @@ from hiercos.taxonomy import Floats, Taxonomy
 SCORED_ROWS = 4096  # rows of a batch of `array_scores`
 
 
+class Evidence(nn.Module, ABC):
+    """Scores whose softmax is a method's distribution over the classes, with a constant of each class.
+
+    Args:
+        constants: constant of each class, shape (C,); the calibration fits their factor, 1 before that.
+    """
+
+    constants: Tensor  # (C,)
+    factor: Tensor  # scalar
+
+    def __init__(self, constants: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("constants", constants.float(), persistent=False)
+        self.register_buffer("factor", torch.ones(()))
+
+    @abstractmethod
+    def varying(self, outputs: Tensor) -> Tensor:
+        """The scores without the constants, shape (B, C)."""
+
+    def forward(self, outputs: Tensor) -> Tensor:
+        """Outputs to scores, shape (B, C)."""
+        return self.varying(outputs) + self.factor * self.constants
+
+
 @dataclass(frozen=True)
 class Method:
     """The untrained parts of a classifier over a taxonomy.
@@ -29,12 +54,13 @@ class Method:
     Attributes:
         head: module from features (B, F) to outputs, in the form that the other three parts expect.
         loss: module from (outputs, labels (B,), weights (B,) or None) to a scalar.
-        class_scores: module from outputs to class scores (B, C), higher is better; their softmax is the method's
-            distribution over the classes.
+        class_scores: module from outputs to class scores (B, C), higher is better, which order the classes.
         node_scores: module from outputs to node scores (B, N), comparable within a level: the best node of a level
             is the method's own prediction there.
         energies: module from outputs to the share of the energy on the axis of each node (B, N), which explains an
             answer; None for a method without such axes.
+        evidence: module from outputs to the scores (B, C) whose softmax is the method's distribution over the classes;
+            None (the default) if they are the class scores.
         solver: sets the weights of the head directly from features and labels; None for gradient steps on the loss.
         prepare: function of the labels (M,) and weights (M,) or None of all training samples, called once before
             training; it may set constants of the loss, such as class shares. Nothing by default.
@@ -47,6 +73,7 @@ class Method:
     class_scores: nn.Module
     node_scores: nn.Module
     energies: nn.Module | None = None
+    evidence: Evidence | None = None
     solver: Solver | None = None
     prepare: Callable[[Tensor, Tensor | None], None] | None = None
     keep_weights: Callable[[], None] | None = None
@@ -93,6 +120,7 @@ class Model(nn.Module):
         self.head, self.loss = parts.head, parts.loss
         align_inputs(self.head)
         self.class_scores, self.node_scores, self.energies = parts.class_scores, parts.node_scores, parts.energies
+        self.evidence = parts.evidence
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
         self._prepare, self._keep_weights = parts.prepare, parts.keep_weights
         self.course: int | None = None  # epochs at the constant rate of its training with patience

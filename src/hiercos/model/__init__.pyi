@@ -11,6 +11,7 @@ from .answers import node_value_columns as node_value_columns
 from .answers import probability_columns as probability_columns
 from .answers import with_kept_columns as with_kept_columns
 from .base import BaseClassifier as BaseClassifier
+from .base import ClassScores as ClassScores
 from .classifier import Classifier as Classifier
 from .classifier import stacked_features as stacked_features
 from .memory import Memory as Memory
@@ -29,4 +30,5 @@ from .scoring import evaluate_scores as evaluate_scores
 from .scoring import log_probabilities as log_probabilities
 from .scoring import node_average_precision as node_average_precision
 from .scoring import ruled_tensors as ruled_tensors
+from .scoring import sample_scores as sample_scores
 from .scoring import score_batches as score_batches

@@ -1,16 +1,65 @@
 """What a trained model can be asked, whether it runs in torch or in onnxruntime; this module does not import torch."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from hiercos.data import Float32Array, InputBatch, Inputs, Kind, UnlabelledInputs, python_rows
+import numpy as np
+from numpy.typing import NDArray
+
+from hiercos.data import InputBatch, Inputs, Kind, UnlabelledInputs, python_rows
 from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
 from hiercos.model.answers import Answer, answer_rows
 from hiercos.options import check_count
 from hiercos.taxonomy import Floats, Taxonomy
 
 Config = TypeVar("Config")
+Table = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScores:
+    """Two readings of the same outputs of a model: scores that order the classes, and those of the probabilities.
+
+    Attributes:
+        classes: class scores, shape (M, C).
+        evidence: scores whose softmax is the distribution over the classes, shape (M, C); None for the class scores.
+        energies: share of the energy on the axis of each node, shape (M, N); None for other methods, or if not wanted.
+    """
+
+    classes: Table
+    evidence: Table | None = None
+    energies: Table | None = None
+
+    @property
+    def of_probabilities(self) -> Table:
+        """Scores of the probabilities, shape (M, C)."""
+        return self.classes if self.evidence is None else self.evidence
+
+    def posterior(
+        self, taxonomy: Taxonomy, temperature: float, class_weights: Sequence[float] | None = None
+    ) -> Posterior:
+        """Calibrated probabilities; see `Posterior.from_scores`."""
+        return Posterior.from_scores(
+            self.of_probabilities,
+            taxonomy,
+            temperature=temperature,
+            class_weights=class_weights,
+            energies=self.energies,
+            order=None if self.evidence is None else self.classes,
+        )
+
+    def mapped(self, function: Callable[[Table], Table]) -> "ClassScores":
+        """All tables, each through a function, such as one that chooses rows."""
+        others = (None if table is None else function(table) for table in (self.evidence, self.energies))
+        return ClassScores(function(self.classes), *others)
+
+    @classmethod
+    def joined(cls, parts: Sequence["ClassScores"]) -> "ClassScores":
+        """The scores of several batches, at least one, as one."""
+        names = [name for name in ("classes", "evidence", "energies") if getattr(parts[0], name) is not None]
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
 class BaseClassifier(ABC, Generic[Config]):
@@ -46,14 +95,12 @@ class BaseClassifier(ABC, Generic[Config]):
         """Number of inputs to read at a time."""
 
     @abstractmethod
-    def scores(
-        self, inputs: Inputs, config: Config | None = None, *, energies: bool = False
-    ) -> tuple[Float32Array, Float32Array | None]:
-        """Class scores, shape (M, C), and on request the energies of the nodes, shape (M, N), if the method has any."""
+    def scores(self, inputs: Inputs, config: Config | None = None, *, energies: bool = False) -> ClassScores:
+        """Class scores, and on request the energies of the nodes, if the method has any."""
 
     @abstractmethod
-    def calibrated(self, scores: Floats | Float32Array, energies: Float32Array | None = None) -> Posterior:
-        """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them."""
+    def calibrated(self, scores: ClassScores) -> Posterior:
+        """Calibrated probabilities from the scores of `scores`."""
 
     def batches(
         self, rows: UnlabelledInputs, config: Config | None = None, *, energies: bool = False
@@ -69,7 +116,7 @@ class BaseClassifier(ABC, Generic[Config]):
             DataError: inputs of another kind or width than the model takes, an empty text, or an unreadable image.
         """
         for batch in rows.batches(self.read_size(config)):
-            yield batch, self.calibrated(*self.scores(batch.inputs, config, energies=energies))
+            yield batch, self.calibrated(self.scores(batch.inputs, config, energies=energies))
 
     def posteriors(self, inputs: Any, config: Config | None = None, *, energies: bool = False) -> Iterator[Posterior]:
         """Calibrated posteriors of any number of inputs, batch by batch in their order.
@@ -90,7 +137,7 @@ class BaseClassifier(ABC, Generic[Config]):
     def posterior(self, inputs: Any, config: Config | None = None, *, energies: bool = False) -> Posterior:
         """One calibrated posterior of all inputs, in memory; see `posteriors`."""
         found = python_rows(inputs, self.kind).whole().inputs
-        return self.calibrated(*self.scores(found, config, energies=energies))
+        return self.calibrated(self.scores(found, config, energies=energies))
 
     def answers(
         self,

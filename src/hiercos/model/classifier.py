@@ -7,11 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, vstack
 from torch import Tensor
 
-from hiercos.data import Float32Array, InputBatch, Inputs, Kind, SparseVectors, UnlabelledInputs
+from hiercos.data import InputBatch, Inputs, Kind, SparseVectors, UnlabelledInputs
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule
 from hiercos.encoders import (
     VECTORS_AT_ONCE,
@@ -24,10 +23,10 @@ from hiercos.encoders import (
 )
 from hiercos.errors import DataError
 from hiercos.methods import METHODS, Model, SparseMatrix
-from hiercos.model.base import BaseClassifier
+from hiercos.model.base import BaseClassifier, ClassScores
 from hiercos.model.memory import Memory
 from hiercos.model.persistence import FilesInMemory, files_in_memory, loaded_parts, model_files, save_model
-from hiercos.model.scoring import node_scores, score_batches
+from hiercos.model.scoring import node_scores, sample_scores
 from hiercos.records import variant_name
 from hiercos.storage import Folder
 from hiercos.taxonomy import AnyArray, Floats, Taxonomy
@@ -105,25 +104,20 @@ class Classifier(BaseClassifier[ReadConfig]):
         batch_size = None if config is None else config.batch_size
         return size if batch_size is None else batch_size * max(1, size // batch_size)
 
-    def scores(
-        self, inputs: Inputs, config: ReadConfig | None = None, *, energies: bool = False
-    ) -> tuple[Float32Array, Float32Array | None]:
-        """Class scores, shape (M, C), and on request the energies of the nodes, shape (M, N), if the method has any."""
+    def scores(self, inputs: Inputs, config: ReadConfig | None = None, *, energies: bool = False) -> ClassScores:
+        """Class scores, and on request the energies of the nodes, if the method has any."""
         config = config or _on_cpu()
-        found = list(score_batches(config.context, self.model, self.samples(inputs, config), energies=energies))
-        shares = [each.energies.cpu() for each in found if each.energies is not None]
-        scores = torch.cat([torch.empty(0, self.taxonomy.num_classes), *(each.classes.cpu() for each in found)])
-        return scores.numpy(), torch.cat(shares).numpy() if shares else None
+        return sample_scores(config.context, self.model, self.samples(inputs, config), energies=energies)
 
-    def calibrated(self, scores: ArrayLike, energies: Float32Array | None = None) -> Posterior:
-        """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them."""
-        return Posterior.from_scores(
-            scores,
-            self.taxonomy,
-            temperature=self.temperature,
-            class_weights=self.class_weights,
-            energies=energies,
-        )
+    def calibrated(self, scores: ClassScores) -> Posterior:
+        """Calibrated probabilities from the scores of `scores`.
+
+        Raises:
+            ValueError: for class scores alone, if the method has other ones for its probabilities.
+        """
+        if scores.evidence is None and self.model.evidence is not None:
+            raise ValueError(f"expected the evidence of {self.model.method!r} beside its class scores")
+        return scores.posterior(self.taxonomy, self.temperature, self.class_weights)
 
     def node_scores(
         self, rows: UnlabelledInputs, config: ReadConfig | None = None

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,6 +13,7 @@ from hiercos.decisions import Posterior, Rule, log_softmax
 from hiercos.encoders import DeviceContext, LabelledSamples, Samples
 from hiercos.methods import Model
 from hiercos.metrics import AVERAGE_PRECISION
+from hiercos.model.base import ClassScores
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -26,14 +28,21 @@ class Scores:
 
     Attributes:
         classes: class scores, shape (B, C).
+        evidence: scores whose softmax is the distribution over the classes, shape (B, C); None for the class scores.
         nodes: node scores, comparable within a level, shape (B, N); None if they were not asked for.
         energies: share of the energy on the axis of each node, shape (B, N); None if they were not asked for, and for
             methods without them.
     """
 
     classes: Tensor
+    evidence: Tensor | None = None
     nodes: Tensor | None = None
     energies: Tensor | None = None
+
+    def of_classes(self) -> ClassScores:
+        """The scores of the classes, with the energies, on the CPU."""
+        arrays = [None if each is None else each.cpu().numpy() for each in (self.evidence, self.energies)]
+        return ClassScores(self.classes.cpu().numpy(), *arrays)
 
 
 @dataclass(frozen=True)
@@ -41,11 +50,11 @@ class Evaluation:
     """Class scores of all samples, and the metrics of the method's own answers.
 
     Attributes:
-        scores: class scores, shape (M, C), on the CPU.
+        scores: class scores of M samples.
         metrics: values of the default suite by name, and average precision if samples have several labels.
     """
 
-    scores: Tensor
+    scores: ClassScores
     metrics: dict[str, float]
 
 
@@ -80,12 +89,12 @@ def score_batches(
         count = None if model.backbone is not None else inputs.shape[0]
         with torch.inference_mode():
             found = [_block_scores(context, model, block, nodes=nodes, energies=energies) for block in blocks]
-            scores = Scores(
-                torch.cat([block.classes for block in found])[:count],
-                _joined([block.nodes for block in found], count),
-                _joined([block.energies for block in found], count),
-            )
-        yield scores
+            classes = torch.cat([block.classes for block in found])[:count]
+            others = {
+                name: _joined([getattr(block, name) for block in found], count)
+                for name in ("evidence", "nodes", "energies")
+            }
+        yield Scores(classes, **others)
 
 
 def _block_scores(context: DeviceContext, model: Model, block: Any, *, nodes: bool, energies: bool) -> Scores:
@@ -93,8 +102,12 @@ def _block_scores(context: DeviceContext, model: Model, block: Any, *, nodes: bo
     with context.autocast():
         outputs = model(context.to_device(block))
     outputs = outputs.float()
-    shares = model.energies(outputs) if energies and model.energies is not None else None
-    return Scores(model.class_scores(outputs), model.node_scores(outputs) if nodes else None, shares)
+    return Scores(
+        model.class_scores(outputs),
+        evidence=None if model.evidence is None else model.evidence(outputs),
+        nodes=model.node_scores(outputs) if nodes else None,
+        energies=model.energies(outputs) if energies and model.energies is not None else None,
+    )
 
 
 def _joined(parts: Sequence[Tensor | None], count: int | None) -> Tensor | None:
@@ -120,10 +133,16 @@ def _blocks(vectors: Tensor) -> list[Tensor]:
     return found
 
 
+def sample_scores(context: DeviceContext, model: Model, samples: Samples, *, energies: bool = False) -> ClassScores:
+    """Scores of the classes of all samples, with the energies on request; see `score_batches`."""
+    found = [scores.of_classes() for scores in score_batches(context, model, samples, energies=energies)]
+    empty = np.empty((0, model.taxonomy.num_classes), np.float32)
+    return ClassScores.joined(found) if found else ClassScores(empty, None if model.evidence is None else empty)
+
+
 def class_scores(context: DeviceContext, model: Model, samples: Samples) -> Tensor:
-    """Class scores of all samples, on the CPU, shape (M, C)."""
-    found = [scores.classes.cpu() for scores in score_batches(context, model, samples)]
-    return torch.cat([torch.empty(0, model.taxonomy.num_classes), *found])
+    """The class scores alone, shape (M, C)."""
+    return torch.from_numpy(sample_scores(context, model, samples).classes)
 
 
 def node_scores(context: DeviceContext, model: Model, samples: Samples) -> Tensor:
@@ -157,20 +176,22 @@ def evaluate_scores(
 
     if not len(data):
         unknown = dict.fromkeys(suite_names(model.taxonomy), math.nan)
-        return Evaluation(torch.zeros(0, model.taxonomy.num_classes), unknown)
+        return Evaluation(sample_scores(fabric, model, data), unknown)
     suite = default_suite(model.taxonomy).to(fabric.device)
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
-    scores = torch.zeros(len(data), model.taxonomy.num_classes)
+    tables = [torch.zeros(len(data), model.taxonomy.num_classes) for _ in range(1 if model.evidence is None else 2)]
     nodes = None if data.label_sets is None else torch.zeros(len(data), model.taxonomy.num_nodes)
     parts = torch.split(rows, data.at_once) if len(rows) else ()
     for part, found in zip(parts, score_batches(fabric, model, data, parts=parts, nodes=True), strict=True):
+        values = [found.classes] if found.evidence is None else [found.classes, found.evidence]
         suite.update(
             found.classes,
             data.labels[part].to(fabric.device),
             node_scores=found.nodes,
-            log_probabilities=None if temperature is None else log_probabilities(found.classes, temperature),
+            log_probabilities=None if temperature is None else log_probabilities(values[-1], temperature),
         )
-        scores[part] = found.classes.cpu()
+        for table, own in zip(tables, values, strict=True):
+            table[part] = own.cpu()
         if nodes is not None:
             nodes[part] = stated(found.nodes).cpu()
     metrics = {name: float(value) for name, value in suite.compute().items()}
@@ -178,7 +199,7 @@ def evaluate_scores(
         metrics[AVERAGE_PRECISION] = float(
             average_precision(_gathered(fabric, nodes), data.label_sets.cpu(), model.taxonomy)
         )
-    return Evaluation(_gathered(fabric, scores), metrics)
+    return Evaluation(ClassScores(*(_gathered(fabric, table).numpy() for table in tables)), metrics)
 
 
 def _gathered(fabric: "Fabric", values: Tensor) -> Tensor:

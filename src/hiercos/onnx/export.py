@@ -154,7 +154,8 @@ def export_onnx(stored: Classifier, *, start: Start = "inputs", examples: Sequen
     projection = stored.model.projection if start == "inputs" and stored.encoder is None else None
     module = ExportedModule(stored.model, stored.temperature, backbone or projection, stored.class_weights).eval()
     sample = _sample(stored, transform, projection, examples[:ROWS])
-    names = output_names(stored.model.taxonomy, energies=stored.model.energies is not None)
+    has = {"evidence": module.evidence is not None, "energies": module.energies is not None}
+    names = output_names(stored.model.taxonomy, **has)
     graph = onnx_graph(module, sample, takes=IMAGES if transform else FEATURES, gives=names)
     return compared(OnnxExport(graph, description, module, sample, _text_map(stored, encoder), 0.0))
 

@@ -31,7 +31,7 @@ OPSET = 18  # the first ONNX opset whose ScatterElements supports maxima; in onn
 PREFIX = "hiercos."  # prefix of the metadata keys
 FEATURES, IMAGES = "features", "images"  # names of the input: (B, F), or (B, 3, S, S)
 LEAVES, NODES, PROBABILITIES, RISKS = "leaf_scores", "node_scores", "probabilities", "crm_scores"
-ENERGIES = "energies"  # of methods that have them
+EVIDENCE, ENERGIES = "evidence", "energies"  # of methods that have them
 
 
 class OnnxError(FaultsError):
@@ -51,15 +51,17 @@ def onnx_library(module: str) -> ModuleType:
         raise OnnxError(f"ONNX files need {missing}: pip install 'hiercos[onnx]'") from error
 
 
-def output_names(taxonomy: Taxonomy, *, energies: bool = False) -> list[str]:
+def output_names(taxonomy: Taxonomy, *, evidence: bool = False, energies: bool = False) -> list[str]:
     """Names of the graph's outputs: scores of classes, of each level, of all nodes, probabilities, scores of `crm`.
 
     Args:
         taxonomy: taxonomy of the classes.
+        evidence: whether the probabilities come from other scores than those of the classes.
         energies: whether the method has energies of the nodes, the last output.
     """
     levels = [f"level_{level}_scores" for level in range(1, taxonomy.height + 1)]
-    return [LEAVES, *levels, NODES, PROBABILITIES, RISKS, *([ENERGIES] if energies else [])]
+    others = [name for name, has in ((EVIDENCE, evidence), (ENERGIES, energies)) if has]
+    return [LEAVES, *levels, NODES, PROBABILITIES, RISKS, *others]
 
 
 SEAL = b"\x72\x52\x0a\x0ehiercos.sha256\x12\x40"  # protobuf: field 14, metadata, of a key and 64 characters

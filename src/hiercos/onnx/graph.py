@@ -32,7 +32,8 @@ class ExportedModule(nn.Module):
     Shape:
         inputs: features (B, F), or the backbone's batch. Output: scores of the classes (B, C), of the nodes of each
         level (B, K_level), of all nodes (B, N); in float64, probabilities (B, C) and scores of the rule `crm` (B, C);
-        for a method with energies, their shares of the nodes (B, N).
+        for a method with evidence, that of the classes (B, C), which is the scores of the classes if there are class
+        weights; for one with energies, their shares of the nodes (B, N).
     """
 
     def __init__(
@@ -49,6 +50,9 @@ class ExportedModule(nn.Module):
         self.backbone, self.raw_inputs = backbone, model.raw_inputs
         self.standardize, self.head = model.standardize, model.head
         self.class_scores, self.node_scores, self.energies = model.class_scores, model.node_scores, model.energies
+        self.evidence = model.evidence
+        if class_weights is not None and model.evidence is not None:  # the order does not know the weights
+            self.class_scores, self.evidence = model.evidence, None
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Compute all outputs; see the class."""
@@ -58,9 +62,10 @@ class ExportedModule(nn.Module):
         if self.offsets is not None:
             scores = scores + self.offsets
         levels = nodes.split_with_sizes(np.diff(self.taxonomy.level_starts).tolist(), dim=1)
-        probabilities = (scores.double() / self.temperature).softmax(dim=1)
-        shares = () if self.energies is None else (self.energies(outputs),)
-        return scores, *levels, nodes, probabilities, least_risk_values(probabilities, self.taxonomy), *shares
+        others = [part(outputs) for part in (self.evidence, self.energies) if part is not None]
+        logits = scores if self.evidence is None else others[0]
+        probabilities = (logits.double() / self.temperature).softmax(dim=1)
+        return scores, *levels, nodes, probabilities, least_risk_values(probabilities, self.taxonomy), *others
 
 
 def least_risk_values(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from hiercos.data import Float32Array, Inputs, Kind, ProgressCallback
 from hiercos.decisions import HeldOutChains, Posterior, Rule
 from hiercos.errors import DataError
-from hiercos.model import BaseClassifier
+from hiercos.model import BaseClassifier, ClassScores
 from hiercos.onnx.format import (
     ENERGIES,
+    EVIDENCE,
     LEAVES,
     OnnxDescription,
     OnnxError,
@@ -27,7 +28,7 @@ from hiercos.onnx.format import (
 )
 from hiercos.options import check_count
 from hiercos.records import variant_name
-from hiercos.taxonomy import Floats, Taxonomy
+from hiercos.taxonomy import Taxonomy
 
 GRAPH_BATCH_SIZES = {"vectors": 1024, "texts": 1024, "images": 16}  # batch size of the graph
 DENSE_NUMBERS = 2**23  # numbers in a batch of dense n-gram vectors: 32 MB
@@ -141,21 +142,21 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
         return dict(zip(names, self.session.run(names, {taken.name: numbers}), strict=True))
 
     @cached_property
-    def _has_energies(self) -> bool:
-        """Whether the graph has energies of the nodes: that of Hier-COS, unless an older version wrote the file."""
-        return ENERGIES in [output.name for output in self.session.get_outputs()]
+    def _optional(self) -> list[str]:
+        """Names of the outputs that only the graphs of some methods have."""
+        has = [output.name for output in self.session.get_outputs()]
+        return [name for name in (EVIDENCE, ENERGIES) if name in has]
 
-    def scores(
-        self, inputs: Inputs, config: InferenceConfig | None = None, *, energies: bool = False
-    ) -> tuple[Float32Array, Float32Array | None]:
-        """Class scores, shape (M, C), and on request the energies of the nodes, shape (M, N), if the graph has any.
+    def scores(self, inputs: Inputs, config: InferenceConfig | None = None, *, energies: bool = False) -> ClassScores:
+        """Class scores, and on request the energies of the nodes, if the graph has any.
 
         Raises:
             DataError: if the inputs are of another kind or width than the model takes, or an image cannot be read.
         """
         if inputs.kind != self.kind:
             raise DataError(f"this model takes {self.kind}, got {inputs.kind}")
-        config, names = config or InferenceConfig(), [LEAVES, ENERGIES] if energies and self._has_energies else [LEAVES]
+        config = config or InferenceConfig()
+        names = [LEAVES, *(name for name in self._optional if energies or name != ENERGIES)]
         found: list[dict[str, NDArray[Any]]] = []
         if config.callback:
             config.callback.start(0, len(inputs))
@@ -169,16 +170,16 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
         finally:
             if config.callback:
                 config.callback.close()
-        scores, *shares = (np.concatenate([each[name] for each in found]) for name in names)
-        return scores, shares[0] if shares else None
+        tables = {name: np.concatenate([each[name] for each in found]) for name in names}
+        return ClassScores(tables[LEAVES], tables.get(EVIDENCE), tables.get(ENERGIES))
 
-    def calibrated(self, scores: Floats | Float32Array, energies: Float32Array | None = None) -> Posterior:
-        """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them.
+    def calibrated(self, scores: ClassScores) -> Posterior:
+        """Calibrated probabilities from the scores of `scores`.
 
         Raises:
             PosteriorError: a score that is NaN.
         """
-        return Posterior.from_scores(scores, self.taxonomy, temperature=self.description.temperature, energies=energies)
+        return scores.posterior(self.taxonomy, self.description.temperature)
 
     def _batches(self, inputs: Inputs, config: InferenceConfig) -> Iterator[Float32Array]:
         """The input of the graph, batch by batch."""

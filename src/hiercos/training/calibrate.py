@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,14 @@ from hiercos.decisions import (
     Posterior,
     PosteriorError,
     Rule,
+    fit_factor,
     fit_temperature,
     held_out_chains,
     prior_weights,
 )
-from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
+from hiercos.methods import Evidence
+from hiercos.model import ClassScores
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, nodes_of_labels
 from hiercos.training.settings import Settings, SettingsError
 
 
@@ -27,17 +30,22 @@ class HeldOut:
     """Class scores of samples from models that have not learned from them.
 
     Attributes:
-        scores: class scores, shape (M, C).
+        scores: class scores of M samples.
         labels: label of each sample, a class index or C + node, shape (M,).
     """
 
-    scores: Tensor
+    scores: ClassScores
     labels: Tensor
 
     def of_classes(self, taxonomy: Taxonomy) -> HeldOut:
         """The samples that are labelled with a class."""
         known = self.labels < taxonomy.num_classes
-        return HeldOut(self.scores[known], self.labels[known])
+        return HeldOut(self.scores.mapped(lambda table: table[known.numpy()]), self.labels[known])
+
+    def shifted(self, offsets: Floats) -> HeldOut:
+        """The samples with an offset of each class, shape (C,), added to their evidence."""
+        evidence = self.scores.of_probabilities + offsets.astype(np.float32)
+        return replace(self, scores=replace(self.scores, evidence=evidence))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,19 +54,21 @@ class Calibration:
 
     Attributes:
         temperature: temperature of the posterior; 1 without held-out samples of a class.
+        added_factor: number to add to the factor of the model's evidence; 0 without such samples or evidence.
         class_weights: factors of the class probabilities for another class prior, shape (C,); None without one.
         held_out: posterior of the held-out samples of a class and their nodes, shape (M,); None if there are none.
         chains: held-out samples for the targets of back-off; None if there are none.
     """
 
     temperature: float
+    added_factor: float
     class_weights: list[float] | None
     held_out: tuple[Posterior, IntArray] | None
     chains: HeldOutChains | None
 
-    def posterior(self, scores: Any, taxonomy: Taxonomy) -> Posterior:
-        """Calibrated posterior of class scores (M, C)."""
-        return Posterior.from_scores(scores, taxonomy, temperature=self.temperature, class_weights=self.class_weights)
+    def posterior(self, scores: ClassScores, taxonomy: Taxonomy) -> Posterior:
+        """Calibrated posterior of a model's scores, which have the added factor."""
+        return scores.posterior(taxonomy, self.temperature, self.class_weights)
 
     def fitted(self, rules: Mapping[str, Rule]) -> dict[str, Rule]:
         """Rules by name, fitted on the held-out samples; those with a target on their chains."""
@@ -74,33 +84,47 @@ def calibrate(
     held_out: HeldOut | None,
     taxonomy: Taxonomy,
     *,
+    evidence: Evidence | None = None,
     temperature: float | None = None,
     class_weights: list[float] | None = None,
     set_aside: HeldOut | None = None,
 ) -> Calibration:
-    """Fit the temperature, and make the chains.
+    """Fit the temperature, with the factor of the evidence, and make the chains.
 
     Args:
         held_out: samples that the settings may have been chosen by; None if there are none.
         taxonomy: taxonomy of the classes.
-        temperature: temperature of the posterior; None to fit it on the held-out samples of a class.
+        evidence: evidence of the method; None if it has none.
+        temperature: temperature of the posterior, and the factor is kept; None to fit both on the held-out samples of
+            a class.
         class_weights: factors of the class probabilities, shape (C,); None for none.
         set_aside: samples that nothing was chosen by, scored by the final model, for an exact guarantee; None to use
             the held-out samples, for which there is no guarantee.
     """
-    known = None if held_out is None else held_out.of_classes(taxonomy)
+    known, factor = None if held_out is None else held_out.of_classes(taxonomy), 0.0
     if temperature is None:
-        temperature = 1.0 if known is None or not len(known.labels) else fit_temperature(known.scores, known.labels)
-    calibration = Calibration(temperature, class_weights, None, None)
+        temperature, factor = (1.0, 0.0) if known is None or not len(known.labels) else _fitted(known, evidence)
+    aside = set_aside or held_out
+    if evidence is not None:
+        offsets = factor * evidence.constants.cpu().numpy()
+        known, aside = (None if each is None else each.shifted(offsets) for each in (known, aside))
+    calibration = Calibration(temperature, factor, class_weights, None, None)
     fitted_on = None
     if known is not None and len(known.labels):
         fitted_on = (calibration.posterior(known.scores, taxonomy), taxonomy.leaves[known.labels.numpy()])
-    chains, aside = None, set_aside or held_out
+    chains = None
     if aside is not None and len(aside.labels):
         posterior = calibration.posterior(aside.scores, taxonomy)
         nodes = nodes_of_labels(aside.labels.numpy(), taxonomy)
         chains = held_out_chains(posterior, nodes, exchangeable=set_aside is not None)
-    return Calibration(temperature, class_weights, fitted_on, chains)
+    return replace(calibration, held_out=fitted_on, chains=chains)
+
+
+def _fitted(known: HeldOut, evidence: Evidence | None) -> tuple[float, float]:
+    """Temperature, and the factor to add, of samples of a class."""
+    if evidence is None:
+        return fit_temperature(known.scores.of_probabilities, known.labels), 0.0
+    return fit_factor(known.scores.of_probabilities, evidence.constants.cpu().numpy(), known.labels)
 
 
 def class_weights(settings: Settings, labels: IntArray, taxonomy: Taxonomy) -> list[float] | None:

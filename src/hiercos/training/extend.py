@@ -15,7 +15,7 @@ from hiercos.data import Dataset, TextArray
 from hiercos.encoders import FineTunedEncoder, LabelledVectors, ReadConfig
 from hiercos.errors import DataError
 from hiercos.methods import METHODS, Committee, MethodError, Model
-from hiercos.model import Classifier, Memory, ModelError, class_scores, stacked_features
+from hiercos.model import Classifier, Memory, ModelError, sample_scores, stacked_features
 from hiercos.taxonomy import IntArray, NodeLists, Taxonomy, TaxonomyChange
 from hiercos.training.features import Features, dataset_summary
 from hiercos.training.settings import Settings
@@ -360,7 +360,7 @@ def _answered_classes(fabric: Fabric, stored: Classifier, samples: LabelledVecto
     """Class that the rule of a model answers with, shape (M,); -1 for an inner node."""
     if not len(samples):
         return np.zeros(0, dtype=np.int64)
-    return stored.rule(stored.calibrated(class_scores(fabric, stored.model, samples))).classes
+    return stored.rule(stored.calibrated(sample_scores(fabric, stored.model, samples))).classes
 
 
 def forgetting_notes(data: GrownFeatures) -> list[str]:

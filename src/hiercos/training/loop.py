@@ -184,8 +184,9 @@ def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) ->
     found = evaluate_scores(fabric, model, val)
     labels = val.labels.cpu()
     known = labels < model.taxonomy.num_classes
-    temperature = fit_temperature(found.scores[known], labels[known]) if known.any() else 1.0
-    losses = log_loss(log_probabilities(found.scores, temperature), labels, model.taxonomy)  # (M,), nan for the root
+    scores = torch.from_numpy(found.scores.of_probabilities)
+    temperature = fit_temperature(scores[known], labels[known]) if known.any() else 1.0
+    losses = log_loss(log_probabilities(scores, temperature), labels, model.taxonomy)  # (M,), nan for the root
     return {**found.metrics, "log_loss": float(losses.nanmean())}
 
 

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiercos import storage
 from hiercos.data import Inputs, read_npz
 from hiercos.decisions import Posterior, Rule
-from hiercos.model import TAXONOMY, read_model_json, stored_calibration, stored_rule
+from hiercos.model import TAXONOMY, ClassScores, read_model_json, stored_calibration, stored_rule
 from hiercos.options import json_object, schema_faults
 from hiercos.records import CHECKPOINT, MEMBERS, Record, RunError, holds_finished_run, refuse_finished_run
 from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy
@@ -136,7 +135,7 @@ def tested_run(folder: Path, *, held_out: bool) -> TestedRun:
     temperature, weights = stored_calibration(files)
     taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
     scores, labels, hops = stored_scores(files, taxonomy, HELD_OUT if held_out else SCORES)
-    posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights)
+    posterior = scores.posterior(taxonomy, temperature, weights)
     return TestedRun(posterior, labels, hops)
 
 
@@ -144,12 +143,12 @@ class StoredScores(NamedTuple):
     """Content of a file of scores of a run.
 
     Attributes:
-        scores: class scores of the samples, shape (M, C).
+        scores: class scores of the M samples.
         labels: their labels, shape (M,).
         hops: HOPS of each sample, shape (M,), by `rule_key`; empty if they are not stored.
     """
 
-    scores: NDArray[np.floating[Any]]
+    scores: ClassScores
     labels: IntArray
     hops: Mapping[str, Floats]
 
@@ -161,18 +160,21 @@ def stored_scores(files: storage.Folder, taxonomy: Taxonomy, name: str = SCORES)
         DataError: for a file that cannot be read.
         RunError: for arrays that do not fit the taxonomy.
     """
-    path = files.path / name
-    arrays = read_npz(path, arrays=("scores", "labels"), optional=("rules", "hops"), content=files.content(name))
+    path, optional = files.path / name, ("evidence", "rules", "hops")
+    arrays = read_npz(path, arrays=("scores", "labels"), optional=optional, content=files.content(name))
     scores, labels = arrays["scores"], arrays["labels"]
     if scores.dtype.kind != "f" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
         shape = f"(samples, {taxonomy.num_classes})"
         raise RunError(f"{path}: expected scores of shape {shape}, got {scores.dtype} of {scores.shape}")
+    evidence = arrays.get("evidence")
+    if evidence is not None and (evidence.dtype.kind != "f" or evidence.shape != scores.shape):
+        raise RunError(f"{path}: expected evidence of shape {scores.shape}, got {evidence.dtype} of {evidence.shape}")
     if labels.dtype.kind not in "iu" or labels.shape != scores.shape[:1]:
         raise RunError(f"{path}: expected {len(scores)} labels, got {labels.dtype} of shape {labels.shape}")
     if len(labels) and not 0 <= labels.min() <= labels.max() <= taxonomy.num_classes + taxonomy.num_nodes:
         raise RunError(f"{path}: expected labels of the taxonomy, got {labels.min()} to {labels.max()}")
     hops = _hops_by_rule(arrays.get("rules", np.empty(0)), arrays.get("hops", np.empty(0)), len(labels))
-    return StoredScores(scores, labels.astype(np.int64, copy=False), hops)
+    return StoredScores(ClassScores(scores, evidence), labels.astype(np.int64, copy=False), hops)
 
 
 def _hops_by_rule(rules: AnyArray, hops: AnyArray, samples: int) -> dict[str, Floats]:
@@ -182,17 +184,23 @@ def _hops_by_rule(rules: AnyArray, hops: AnyArray, samples: int) -> dict[str, Fl
     return dict(zip(map(str, rules), hops, strict=True))
 
 
-def scores_file(scores: NDArray[np.floating[Any]], labels: IntArray, hops: Sequence[tuple[Rule, Floats]] = ()) -> bytes:
+def scores_file(scores: ClassScores, labels: IntArray, hops: Sequence[tuple[Rule, Floats]] = ()) -> bytes:
     """Content of the file SCORES or HELD_OUT of a run.
 
     Args:
-        scores: class scores of the samples, shape (M, C).
+        scores: class scores of the M samples.
         labels: their labels, shape (M,).
         hops: rules with the HOPS of each sample under them, shape (M,); see `TestedRun.hops`.
     """
     stream = io.BytesIO()
-    rules, rows = np.array([rule_key(rule) for rule, _ in hops]), np.array([values for _, values in hops])
-    np.savez(stream, scores=scores, labels=labels, rules=rules, hops=rows)
+    arrays: dict[str, Any] = {"scores": scores.classes, "labels": labels}
+    arrays |= {
+        "rules": np.array([rule_key(rule) for rule, _ in hops]),
+        "hops": np.array([values for _, values in hops]),
+    }
+    if scores.evidence is not None:
+        arrays["evidence"] = scores.evidence
+    np.savez(stream, **arrays)
     return stream.getvalue()
 
 

@@ -23,7 +23,15 @@ from hiercos.decisions import rule as named_rule
 from hiercos.encoders import LabelledVectors, launched, random_state_kept
 from hiercos.methods import METHODS, Model, folds
 from hiercos.metrics import AVERAGE_PRECISION, SuiteSums, suite_names, suite_values
-from hiercos.model import Classifier, Memory, class_scores, evaluate_scores, ruled_tensors, stored_calibration
+from hiercos.model import (
+    Classifier,
+    ClassScores,
+    Memory,
+    evaluate_scores,
+    ruled_tensors,
+    sample_scores,
+    stored_calibration,
+)
 from hiercos.records import MEMBERS, RECORD_FILE, Record, records_json, run_identity
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the room
 from hiercos.taxonomy import Floats
@@ -175,10 +183,13 @@ class Training:
         calibration = calibrate(
             first.held_out,
             features.taxonomy,
+            evidence=model.evidence,
             temperature=self.temperature,
             class_weights=class_weights(self.settings, features.samples("train").labels.numpy(), features.taxonomy),
-            set_aside=HeldOut(class_scores(self.fabric, model, aside), aside.labels) if len(aside) else None,
+            set_aside=HeldOut(sample_scores(self.fabric, model, aside), aside.labels) if len(aside) else None,
         )
+        if model.evidence is not None:
+            model.evidence.factor += calibration.added_factor
         rules = calibration.fitted(self.rules)
         classifier = Classifier(
             model,
@@ -209,7 +220,7 @@ class Training:
             return self._cross_fits()
         model = features.model(self.settings)
         progress = self._fit(model, features, "", validate=True)
-        return FirstFit(model, progress, HeldOut(class_scores(self.fabric, model, val), val.labels), model.course)
+        return FirstFit(model, progress, HeldOut(sample_scores(self.fabric, model, val), val.labels), model.course)
 
     def _cross_fits(self) -> FirstFit:
         """Fit on the samples outside each part, and score the part; nothing where samples are too few."""
@@ -220,18 +231,20 @@ class Training:
         masks = folds(dataset.labels[rows], CROSS_FITS, self.settings.seed)
         if any(len(np.unique(dataset.labels[rows[~mask]])) < 2 for mask in masks):
             return FirstFit()
-        scores, courses = np.zeros((len(rows), dataset.taxonomy.num_classes), np.float32), []
+        parts, courses = [], []
         for number, mask in enumerate(masks, start=1):
             split = dataset.split.copy()
             split[rows[mask]] = "val"
             features = self.given.with_split(split).for_method(self.settings)
             model = features.model(self.settings)
             self._fit(model, features, f"part {number} of {CROSS_FITS}", validate=model.solver is None)
-            scores[mask] = class_scores(self.fabric, model, features.samples("val")).numpy()
+            parts.append(sample_scores(self.fabric, model, features.samples("val")))
             courses.append(model.course)
         known = [course for course in courses if course is not None]
         course = int(np.median(known)) if known else None
-        held_out = HeldOut(torch.from_numpy(scores), torch.from_numpy(dataset.labels[rows]))
+        order = np.argsort(np.concatenate([np.flatnonzero(mask) for mask in masks]))
+        scores = ClassScores.joined(parts).mapped(lambda table: table[order])
+        held_out = HeldOut(scores, torch.from_numpy(dataset.labels[rows]))
         return FirstFit(held_out=held_out, course=course)
 
     def _final_fit(self, first: FirstFit, features: AnyFeatures) -> tuple[Model, RunProgress, AnyFeatures]:
@@ -312,9 +325,11 @@ class Training:
         if self.fabric.is_global_zero:
             others: dict[str, str | bytes] = {RECORD_FILE: records_json(records.values())}
             hops = [(rules[name], rows) for name, (_, rows) in ruled.items()]
-            others[SCORES] = scores_file(tested.scores.numpy(), test.labels.numpy(), hops)
+            others[SCORES] = scores_file(tested.scores, test.labels.numpy(), hops)
             if held_out is not None and len((known := held_out.of_classes(features.taxonomy)).labels):
-                others[HELD_OUT] = scores_file(known.scores.numpy(), known.labels.numpy())
+                if model.evidence is not None:
+                    known = known.shifted(calibration.added_factor * model.evidence.constants.cpu().numpy())
+                others[HELD_OUT] = scores_file(known.scores, known.labels.numpy())
             inputs = features.dataset.inputs.take(features.dataset.rows("test"))
             others |= report_inputs_file(inputs, rows_for_report(posterior, test.labels.numpy()))
             classifier.save(self.folder, others)
@@ -380,7 +395,7 @@ class Training:
         scores, labels, _ = stored_scores(files, self.given.taxonomy)
         temperature, weights = stored_calibration(files)
         temperature = temperature if self.temperature is None else self.temperature
-        posterior = Posterior.from_scores(scores, self.given.taxonomy, temperature=temperature, class_weights=weights)
+        posterior = scores.posterior(self.given.taxonomy, temperature, weights)
         later, _ = ruled_record(record, rule, posterior, labels, temperature)
         if self.fabric.is_global_zero and self.folder is not None:
             later.write(self.folder)

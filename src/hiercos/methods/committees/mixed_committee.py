@@ -54,7 +54,7 @@ def committee(
         dim: width of the projection of a trained committee on sparse inputs; None without one.
         first_share: share of the linear head alone in the probabilities of a trained committee, set by its solver.
     """
-    options = {"width": checked_width(width)}
+    options = {"width": checked_width(width), "probabilities": "norm"}  # class scores are what is pooled
     head = Committee(taxonomy, in_features, members or (LINEAR,), options, dim=dim, first_share=first_share)
     return committee_method(head, MixedSolver(head, (), effort, dropouts))
 
