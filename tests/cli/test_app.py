@@ -229,7 +229,7 @@ def settings(*given: str) -> Settings:
 
 
 def test_methods_have_the_same_body_unless_they_are_taken_as_published() -> None:
-    usual = {"width": 512, "dropout": 0.1, "activation": "norm-prelu", "alpha": None}
+    usual = {"width": 512, "dropout": 0.1, "activation": "norm-prelu", "alpha": None, "probabilities": "divergence"}
     assert dict(settings().options) == usual
     assert dict(settings("published=true").options) == {}
     assert dict(settings("width=64", "alpha=0.5").options) == {**usual, "width": 64, "alpha": 0.5}

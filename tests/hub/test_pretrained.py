@@ -354,7 +354,6 @@ def test_vectors_are_rows_of_numbers() -> None:
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ([], "inputs: expected at least one sample, got none"),
         (["a", " "], "inputs: row 2: the text is empty"),
         (["a", 3], "inputs: row 2: expected a text, got int"),
     ],
@@ -362,6 +361,13 @@ def test_vectors_are_rows_of_numbers() -> None:
 def test_faulty_texts_are_named(inputs: list[object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         of_texts().answers(inputs)
+
+
+def test_no_inputs_have_no_answers_and_no_posterior() -> None:
+    model = of_texts()
+    assert model.answers([]) == model.answers(iter([])) == list(model.posteriors([])) == []
+    with pytest.raises(DataError, match="inputs: expected at least one sample"):
+        model.posterior([])
 
 
 def test_faulty_images_are_named(tmp_path: Path) -> None:
