@@ -86,7 +86,7 @@ def read_predictions(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages
     return found
 
 
-def open_probabilities(
+def file_predictions(
     path: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None", answers: AnswerOptions
 ) -> LabelledPredictions:
     """The probabilities in a file of predictions, over the classes that the options allow."""
@@ -107,7 +107,7 @@ def open_probabilities(
     )
 
 
-def open_model(  # noqa: PLR0917  # all are needed, and it is called once
+def model_predictions(  # noqa: PLR0917  # all are needed, and it is called once
     files: Folder,
     loading: LoadOptions,
     data: str,

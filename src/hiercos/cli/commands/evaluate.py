@@ -14,8 +14,8 @@ from hiercos.cli.labelled_predictions import (
     LabelledPredictions,
     breakdown_rows,
     check_levels,
-    open_model,
-    open_probabilities,
+    file_predictions,
+    model_predictions,
     read_predictions,
 )
 from hiercos.cli.options import common as options
@@ -141,10 +141,10 @@ def evaluate(
     else:
         opened: LabelledPredictions
         if files.scores is not None:
-            opened = open_probabilities(files.scores, *files.read(columns), answers)
+            opened = file_predictions(files.scores, *files.read(columns), answers)
         elif files.against is None and model is not None and data is not None:
             read_config = partial(device_options.read_config, batch_size, workers)
-            opened = open_model(opened_model_folder(model), loading, data, columns, answers, read_config)
+            opened = model_predictions(opened_model_folder(model), loading, data, columns, answers, read_config)
         else:
             raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
         rows = opened.rows(breakdown.by, seed)

@@ -37,7 +37,7 @@ class Progress:
         self.console = console or Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
         self.bars = rich.progress.Progress(*columns, TimeRemainingColumn(), console=self.console)
-        self.begun: list[Row] = []
+        self.begun: list[ProgressRow] = []
 
     def __enter__(self) -> Self:
         return self
@@ -47,9 +47,9 @@ class Progress:
     ) -> None:
         self.close()
 
-    def row(self, name: str, total: float | None = None) -> Row:
+    def row(self, name: str, total: float | None = None) -> ProgressRow:
         """A new row."""
-        self.begun.append(Row(self, name, total))
+        self.begun.append(ProgressRow(self, name, total))
         return self.begun[-1]
 
     def say(self, text: str) -> None:
@@ -64,7 +64,7 @@ class Progress:
             self.bars.stop()
 
 
-class Row:
+class ProgressRow:
     """One row of progress: a bar on a terminal, else lines.
 
     Args:
