@@ -134,25 +134,21 @@ def test_none_is_the_transform_and_draws_nothing() -> None:
     assert torch.equal(generator.get_state(), before)
 
 
+@pytest.mark.parametrize(("side", "padding"), [(32, 4), (16, 2), (6, 1)])
 @pytest.mark.parametrize("border", ["reflect", "zero"])
-def test_a_shifted_image_is_one_of_the_64_crops_of_the_padded_one(border: str) -> None:
-    batch = np.random.default_rng(0).integers(1, 256, (400, 6, 6, 3), dtype=np.uint8)
+def test_a_shifted_image_is_one_of_the_crops_of_the_padded_one(border: str, side: int, padding: int) -> None:
+    batch = np.random.default_rng(0).integers(1, 256, (400, side, side, 3), dtype=np.uint8)
     batch[:] = batch[0]
-    image = batch[0].astype(int)
-    padded = np.zeros((14, 14, 3), dtype=int)
-    for row in range(14):
-        for column in range(14):
-            source = [abs(place) if place < 6 else 10 - place for place in (row - 4, column - 4)]
-            inside = 4 <= row < 10 and 4 <= column < 10
-            if border == "reflect" or inside:
-                padded[row, column] = image[source[0], source[1]]
-    crops = {
-        padded[top : top + 6, left : left + 6].astype(np.uint8).tobytes(): (top, left)
-        for top in range(8)
-        for left in range(8)
-    }
+    last = side - 1
+    places = [last - abs(last - abs(place)) for place in range(-padding, side + padding)]  # mirrored at both ends
+    padded = batch[0][places][:, places]
+    if border == "zero":
+        padded[np.array(range(-padding, side + padding)) != places] = 0
+        padded[:, np.array(range(-padding, side + padding)) != places] = 0
+    starts = range(2 * padding)
+    crops = {padded[top : top + side, left : left + side].tobytes(): (top, left) for top in starts for left in starts}
     found = {crops[crop.tobytes()] for crop in shifted(batch, border, seeded())}
-    assert found == {(top, left) for top in range(8) for left in range(8)}
+    assert found == {(top, left) for top in starts for left in starts}
 
 
 def test_half_of_the_images_are_mirrored() -> None:

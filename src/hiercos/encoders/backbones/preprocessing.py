@@ -48,7 +48,9 @@ __all__ = [
 
 CIFAR_MEAN = (0.5071, 0.4867, 0.4408)
 CIFAR_STD = (0.2675, 0.2565, 0.2761)
-PADDING = 4  # pixels on each side; crops start at pixel 0 to 7, as published, though 8 would fit too
+PADDING = (
+    4  # pixels on each side, or an eighth of it; crops start at pixel 0 to 7, as published, though 8 would fit too
+)
 SHARES = (0.08, 1.0)  # range of a resized crop's share of the image's area
 RATIOS = (3 / 4, 4 / 3)  # range of its width over its height
 TRIES = 10  # random boxes drawn before falling back to the centre
@@ -190,8 +192,9 @@ class TrainTransform:
 
     Args:
         transform: preprocessing of the backbone.
-        augment: "pad-crop" pads the resized image by 4 pixels and crops S x S; "resized-crop" resizes a random part
-            with 8% to 100% of the image's area; both then mirror it with probability 1/2. "none" only preprocesses.
+        augment: "pad-crop" pads the resized image by 4 pixels, or S / 8 where that is less, and crops S x S;
+            "resized-crop" resizes a random part with 8% to 100% of the image's area; both then mirror it with
+            probability 1/2. "none" only preprocesses.
         border: padding of "pad-crop": "reflect" (default), the mirrored image, or "zero", black.
 
     Shape:
@@ -226,11 +229,12 @@ class TrainTransform:
 
 
 def shifted(batch: ByteArray, border: Border, generator: torch.Generator) -> ByteArray:
-    """Each image padded by 4 pixels and cropped to its size at a random position; (B, S, S, 3) to (B, S, S, 3)."""
+    """Each image padded and cropped to its size at a random position; (B, S, S, 3) to (B, S, S, 3)."""
     count, height, width, _ = batch.shape
-    around = ((0, 0), (PADDING, PADDING), (PADDING, PADDING), (0, 0))
+    padding = min(PADDING, max(1, height // 8))
+    around = ((0, 0), (padding, padding), (padding, padding), (0, 0))
     padded = np.pad(batch, around, mode="reflect") if border == "reflect" else np.pad(batch, around)
-    starts = torch.randint(2 * PADDING, (count, 2), generator=generator).tolist()
+    starts = torch.randint(2 * padding, (count, 2), generator=generator).tolist()
     crops = np.empty_like(batch)
     for row, (top, left) in enumerate(starts):
         crops[row] = padded[row, top : top + height, left : left + width]
