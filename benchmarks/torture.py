@@ -261,7 +261,7 @@ def cases() -> list[Case]:
     return [
         Case("convert", command("taxonomy", "convert", "{}/tree.json", "{}/new.csv"), tree),
         Case("predict", command("predict", "{}/model", "{}/data.npz", "--output", "{}/out.csv"), trained),
-        Case("report", command("report", "{}/model", "--figures"), trained),
+        Case("report", command("report", "{}/model", "--figures", "--output", "{}/report.html"), trained),
         Case("embed", embedded),
         ExportCase("export", exported, lambda folder: other_export().write(folder / "model.onnx") and None),
         *(Case(f"run, {epochs} epochs", training_run(epochs)) for epochs in (1, 2, 3, 4, 6, 8)),

@@ -142,6 +142,15 @@ def test_an_end_at_any_operation_leaves_the_old_folder_or_the_new_one(tmp_path: 
     assert number > 10
 
 
+@pytest.mark.parametrize("below", [".", "held-out"])
+def test_a_lock_removes_what_an_ended_process_left_unfinished(tmp_path: Path, below: str) -> None:
+    left = tmp_path / below / f"{storage.HIDDEN}0123456789ab"
+    left.parent.mkdir(exist_ok=True)
+    left.touch()
+    with storage.folder(tmp_path):
+        assert not left.exists()
+
+
 def test_a_folder_that_is_replaced_has_the_new_files_alone(tmp_path: Path) -> None:
     storage.commit(tmp_path, OLD, {})
     (tmp_path / "mine").touch()

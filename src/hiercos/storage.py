@@ -28,7 +28,6 @@ from hiercos.options import json_object
 
 CONFIG, FILES, DIGEST = "config.json", "files", "sha256"  # the last file of a folder, and its keys with checksums
 LOCK = ".lock"
-BELOW = "test"  # the only folder below a committed one
 HIDDEN = ".hiercos-"  # prefix of the names of files that are not finished; short, for the longest names
 NEXT = f"{HIDDEN}next-"  # prefix of a file that replaces one of a committed folder
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC))  # of writing
@@ -180,7 +179,7 @@ def _settle(path: Path) -> None:
     sums: Mapping[str, str] = {}
     with suppress(StorageError):
         sums = opened(path).sums
-    for file in [*path.glob(f"{HIDDEN}*"), *path.glob(f"{BELOW}/{HIDDEN}*")]:
+    for file in [*path.glob(f"{HIDDEN}*"), *path.glob(f"*/{HIDDEN}*")]:
         target = file.with_name(file.name.removeprefix(NEXT))
         if file.is_file() and sums.get(target.relative_to(path).as_posix()) == sha256(file.read_bytes()):
             os.replace(file, target)
@@ -198,7 +197,7 @@ def commit(path: Path, files: Mapping[str, str | bytes], config: Mapping[str, An
 
     Args:
         path: folder, created if missing. Files of an earlier commit that are not written again are removed.
-        files: content of each file by name, which may begin with `test/`.
+        files: content of each file by name, which may stand one folder below.
         config: JSON values that `config.json` holds beside the checksums.
 
     Raises:

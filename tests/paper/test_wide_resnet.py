@@ -18,10 +18,17 @@ def test_the_published_width_has_the_published_number_of_parameters() -> None:
     assert backbone.num_features == 512
 
 
-def test_there_are_28_layers_of_which_three_are_shortcuts() -> None:
-    backbone = WideResNet28(ImageTransform(32), width=2, momentum=0.1)
+@pytest.mark.parametrize("depth", [10, 16, 28])
+def test_three_layers_are_shortcuts(depth: int) -> None:
+    backbone = WideResNet28(ImageTransform(32), width=2, momentum=0.1, depth=depth)
     kernels = [layer.kernel_size for layer in backbone.modules() if isinstance(layer, nn.Conv2d)]
-    assert (kernels.count((3, 3)), kernels.count((1, 1))) == (25, 3)
+    assert (kernels.count((3, 3)), kernels.count((1, 1))) == (depth - 3, 3)
+
+
+@pytest.mark.parametrize("depth", [4, 18])
+def test_a_depth_without_whole_blocks_is_refused(depth: int) -> None:
+    with pytest.raises(ValueError, match=f"expected a depth of 10, 16, 22, 28 or 6 more each, got {depth}"):
+        load_backbone("wide-resnet-28", pretrained=False, depth=depth)
 
 
 def test_a_small_image_ends_in_a_map_of_a_quarter_of_its_side() -> None:

@@ -128,7 +128,6 @@ def _stages() -> list[nn.Sequential]:
     return stages
 
 
-BLOCKS = 4  # blocks in each of 3 stages: 3 * 4 blocks of 2 convolutions, 3 shortcuts and the first make 28 layers
 SLOPE = 0.1  # slope of the leaky ReLU
 
 
@@ -137,6 +136,7 @@ def wide_resnet_28(
     pretrained: bool = True,
     weights: str | None = None,
     width: int = 8,
+    depth: int = 28,
     stem: int | None = None,
     momentum: float = 0.1,
     size: int = 32,
@@ -149,6 +149,7 @@ def wide_resnet_28(
         pretrained: whether to load the weights of the file (default); False starts from random ones.
         weights: .safetensors file; None by default.
         width: factor k of WRN-28-k; 8, as published, by default.
+        depth: number of layers, 6 for each block of the three stages and 4 more; 28, as published, by default.
         stem: width of the published stem that projects the features; None (default) for no stem.
         momentum: momentum of the batch norms; 0.1 by default, since the published 0.001 needs thousands of steps before
             the running statistics are usable.
@@ -157,7 +158,7 @@ def wide_resnet_28(
         std: standard deviation of each channel on the same scale.
     """
     check_weights_source("wide-resnet-28", weights, pretrained=pretrained)
-    backbone = WideResNet28(ImageTransform(size, mean, std), width=width, momentum=momentum)
+    backbone = WideResNet28(ImageTransform(size, mean, std), width=width, depth=depth, momentum=momentum)
     if weights is not None:
         load_weights(backbone, weights, classifier="fc")
     return backbone if stem is None else StemBackbone(backbone, stem, normal=True)
@@ -201,15 +202,17 @@ class WideResNet28(Backbone):
         batch: (B, 3, S, S). Output: (B, 64 · width), each channel's mean over the last map of S / 4 x S / 4.
     """
 
-    def __init__(self, preprocess: ImageTransform, *, width: int, momentum: float) -> None:
+    def __init__(self, preprocess: ImageTransform, *, width: int, momentum: float, depth: int = 28) -> None:
         if width < 1:
             raise ValueError(f"expected a width of at least 1, got {width}")
+        if depth < 10 or depth % 6 != 4:
+            raise ValueError(f"expected a depth of 10, 16, 22, 28 or 6 more each, got {depth}")
         super().__init__("images", 64 * width, preprocess)
         self.conv = nn.Conv2d(3, 16, 3, padding=1, bias=False)
         stages: list[nn.Module] = []
         channels = 16
         for out_channels, first_stride in ((16 * width, 1), (32 * width, 2), (64 * width, 2)):
-            for stride in (first_stride, *[1] * (BLOCKS - 1)):
+            for stride in (first_stride, *[1] * ((depth - 4) // 6 - 1)):
                 stages.append(WideBlock(channels, out_channels, stride=stride, momentum=momentum))
                 channels = out_channels
         self.blocks = nn.Sequential(*stages)
