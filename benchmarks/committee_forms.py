@@ -23,9 +23,9 @@ from torch.nn import functional as F
 from hiercos import Taxonomy
 from hiercos.data import completed, load_dataset
 from hiercos.methods import METHODS, Method, Projection, Standardize, TransformationModule, build_method
-from hiercos.methods.committees.pooling import pool_weights
 from hiercos.methods.linear.logistic import log_probabilities
 from hiercos.training import Settings, features_of
+from hiercos.training.committee.pooling import pool_weights
 
 MEMBERS = ("cross-entropy-mlp", "barz-denzler", "hier-cos")
 WIDTH, RATE, WEIGHT_DECAY, BATCH = 512, 0.003, 0.01, 256

@@ -1,4 +1,4 @@
-"""Samples for methods with a solver, and a short training of members in place of the engine's."""
+"""Samples for methods with a solver, and short trainings of committees."""
 
 from typing import Any
 
@@ -7,7 +7,11 @@ import torch
 
 from blobs import cloud
 from hiercos import Taxonomy
-from hiercos.methods import LabelledFeatures, Model, Solved
+from hiercos.encoders import launched
+from hiercos.methods import Committee, LabelledFeatures, Model, Solved
+from hiercos.training import Settings
+from hiercos.training.committee.fit import fit_committee
+from hiercos.training.committee.runs import MemberRuns
 
 
 def data(taxonomy: Taxonomy, count: int, seed: int = 0) -> LabelledFeatures:
@@ -18,33 +22,19 @@ def data(taxonomy: Taxonomy, count: int, seed: int = 0) -> LabelledFeatures:
     return LabelledFeatures((features.numpy() + noise).astype(np.float32), labels.numpy())
 
 
-def no_member(
-    member: Model, train: LabelledFeatures, val: LabelledFeatures | None, *, name: str, epochs: int | None = None
-) -> None:
-    """Training of a member where none should be trained."""
-    raise AssertionError(f"{name}: {len(train)}, {val}, {epochs}")
-
-
-def brief_steps(
-    member: Model, train: LabelledFeatures, val: LabelledFeatures | None, *, name: str = "", epochs: int | None = None
-) -> None:
-    """A few gradient steps, in place of the engine's training."""
-    assert (val is None) == (epochs is not None)
-    features, labels = torch.as_tensor(train.features), torch.as_tensor(train.labels)
-    member.standardize.fit(features)
-    optimizer = torch.optim.AdamW(member.parameters(), lr=1e-2)
-    member.train()
-    for _ in range(30):
-        optimizer.zero_grad()
-        member.loss(member(features), labels).backward()
-        optimizer.step()
-    member.eval()
+def runs(**settings: Any) -> MemberRuns:
+    """Trainings of members with the settings of a run."""
+    config = Settings(**{"learning_rate": 1e-2, "max_epochs": 10, **settings})
+    return MemberRuns(launched("cpu"), None, config.resolved(100), None, {}, resume=False)
 
 
 def solved(
     name: str, taxonomy: Taxonomy, train: LabelledFeatures, val: LabelledFeatures | None, **options: Any
 ) -> tuple[Model, Solved]:
-    """A model that its solver has fitted, and what the solver says of it."""
+    """A model that its solver has fitted, or a committee whose members are trained briefly, and what was chosen."""
     model = Model(taxonomy, train.features.shape[1], name, options)
-    found = model.solve(train, val, seed=0, train_member=brief_steps)
+    if not isinstance(model.head, Committee):
+        return model, model.solve(train, val, seed=0)
+    found = fit_committee(model.head, train, val, runs())
+    model.options |= found.options
     return model, found

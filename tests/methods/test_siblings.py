@@ -20,7 +20,7 @@ from hiercos.methods.linear.logistic import held_out_loss
 from hiercos.methods.linear.sibling_problems import SMALL, TOLERANCE, SiblingProblem
 from hiercos.methods.siblings import USUAL_INVERSE
 from hiercos.model import Classifier, ModelError, class_scores
-from solving import data, no_member, solved
+from solving import data, solved
 from trees import TOY, TOY17, taxonomies
 
 WIDE_TREE = Taxonomy.from_paths([("goods", f"class {number}") for number in range(60)] + [("services",)])
@@ -263,10 +263,10 @@ def test_strength_and_temperatures_have_the_smallest_log_loss_on_validation_and_
         for factor in (0.7, 1.4):
             other, _ = solved("siblings", TOY17, train, val, strength=model.solver.strength)
             other.solver.inverses[level] *= factor
-            other.solve(train, None, seed=0, train_member=no_member)
+            other.solve(train, None, seed=0)
             assert held_out_loss(other.array_scores(val.features), val.labels) > own
     again = Model(TOY17, FEATURES, "siblings")
-    again.solve_again(noisy(200, seed=2), model, seed=0, train_member=no_member)
+    again.solve_again(noisy(200, seed=2), model, seed=0)
     assert (again.solver.strength, again.solver.inverses) == (model.solver.strength, model.solver.inverses)
 
 

@@ -131,10 +131,10 @@ def test_logistic_regression_leaves_its_old_weights_as_far_as_its_prior_allows(k
     samples = LabelledFeatures(kind((np.eye(5)[labels] + noise).astype(np.float32)), labels)
     assert (extended.array_scores(samples.features).argmax(axis=1) != labels).any()
     extended.solver.prior = Prior(1e-8)
-    extended.solve(samples, None, seed=0, train_member=no_member)
+    extended.solve(samples, None, seed=0)
     torch.testing.assert_close(extended.head.weight.detach(), start, atol=1e-3, rtol=0)
     extended.solver.prior = None  # to be chosen
-    extended.solve(samples, samples, seed=0, train_member=no_member)
+    extended.solve(samples, samples, seed=0)
     assert (extended.array_scores(samples.features).argmax(axis=1) == labels).all()
 
 
@@ -146,7 +146,7 @@ def test_an_old_class_without_samples_keeps_its_bias() -> None:
     noise = 0.1 * np.random.default_rng(0).normal(size=(24, 5))
     samples = LabelledFeatures((np.eye(5)[labels] + noise).astype(np.float32), labels)
     extended.solver.prior = Prior(1e-8)
-    extended.solve(samples, None, seed=0, train_member=no_member)
+    extended.solve(samples, None, seed=0)
     bias = extended.head.bias.detach()
     assert bias[OLD_CLASSES[2]] == pytest.approx(1.5, abs=1e-3)
     assert not torch.isclose(bias[OLD_CLASSES[:2]], torch.tensor([0.5, 1.0]), atol=1e-2).any()
@@ -165,18 +165,6 @@ def test_a_feature_that_varies_in_new_samples_alone_is_learnt_from(method: str) 
     assert (extended.array_scores(seen.numpy()).argmax(axis=1) == train.labels.numpy()).all()
     scaled = extended.standardize(torch.tensor([[3.0, 0.0]])).tolist()[0]
     assert scaled == pytest.approx([3, 0])
-
-
-def no_member(
-    member: Model,
-    train: LabelledFeatures,
-    val: LabelledFeatures | None,
-    *,
-    name: str,
-    epochs: int | None = None,
-    course: int | None = None,
-) -> None:
-    raise AssertionError(f"{name}: {len(train)}, {val}, {course}")
 
 
 def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_their_scale() -> None:

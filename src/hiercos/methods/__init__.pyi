@@ -2,7 +2,7 @@ from .backbone import Backbone as Backbone
 from .backbone import BackboneKind as BackboneKind
 from .backbone import Preprocess as Preprocess
 from .backbone import weights_hash as weights_hash
-from .committees.committee import Committee as Committee
+from .committee import Committee as Committee
 from .heads import Activation as Activation
 from .heads import Basis as Basis
 from .heads import Columns as Columns
@@ -26,11 +26,11 @@ from .layers import Standardize as Standardize
 from .layers import csr_tensor as csr_tensor
 from .layers import feature_scale as feature_scale
 from .layers import scale_of as scale_of
+from .linear.logistic import log_probabilities as log_probabilities
 from .model import Evidence as Evidence
 from .model import Method as Method
 from .model import Model as Model
 from .solver import LabelledFeatures as LabelledFeatures
-from .solver import MemberTraining as MemberTraining
 from .solver import Solved as Solved
 from .solver import Solver as Solver
 from .solver import folds as folds

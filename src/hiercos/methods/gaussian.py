@@ -9,7 +9,7 @@ from torch import nn
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
+from hiercos.methods.solver import LabelledFeatures, Solved
 from hiercos.taxonomy import Taxonomy
 
 
@@ -45,7 +45,6 @@ class GaussianSolver:
         val: LabelledFeatures | None,  # noqa: ARG002  # nothing to choose
         *,
         seed: int,  # noqa: ARG002  # nothing is random
-        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> Solved:
         """See `Solver`."""
         from sklearn.covariance import ledoit_wolf
@@ -74,7 +73,6 @@ class GaussianSolver:
         chosen: "GaussianSolver",  # noqa: ARG002  # it chose nothing
         *,
         seed: int,
-        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> None:
         """See `Solver`."""
         self(train, None, seed=seed)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from hiercos.methods.backbone import Backbone
 from hiercos.methods.layers import Projection, SparseMatrix, Standardize, align_inputs, csr_tensor
-from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, Solver
+from hiercos.methods.solver import LabelledFeatures, Solved, Solver
 from hiercos.methods.table import METHODS, build_method
 from hiercos.taxonomy import Floats, Taxonomy
 
@@ -162,42 +162,37 @@ class Model(nn.Module):
             features = inputs
         return features
 
-    def solve(
-        self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
-    ) -> Solved:
+    def solve(self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int) -> Solved:
         """Find the weights with the method's solver; see `Solver`.
 
         Args:
             train: training samples, as the model takes them.
             val: validation samples; None if there are none.
             seed: seed of everything random.
-            train_member: training of an inner model by gradient steps.
         """
         assert self.solver is not None
         train = self._prepared(train)
         if val is not None and not self.raw_inputs:
             val = replace(val, features=self._standardized(val))
-        solved = self.solver(train, val, seed=seed, train_member=train_member)
+        solved = self.solver(train, val, seed=seed)
         self.options |= solved.options
         return solved
 
-    def solve_again(self, train: LabelledFeatures, chosen: "Model", *, seed: int, train_member: MemberTraining) -> None:
+    def solve_again(self, train: LabelledFeatures, chosen: "Model", *, seed: int) -> None:
         """Find the weights with the settings that the solver of another model of the same method has chosen.
 
         Args:
             train: samples to learn from, as the model takes them.
             chosen: the other model.
             seed: seed of everything random.
-            train_member: training of an inner model by gradient steps.
         """
         assert self.solver is not None
-        self.solver.again(self._prepared(train), chosen.solver, seed=seed, train_member=train_member)
+        self.solver.again(self._prepared(train), chosen.solver, seed=seed)
         self.options |= chosen.options
 
     def _prepared(self, train: LabelledFeatures) -> LabelledFeatures:
         """Training samples with weights of mean 1, whatever their unit, and standardized features."""
-        if train.weights is not None:
-            train = replace(train, weights=train.weights / train.weights.mean())
+        train = train.with_usual_weights()
         if self.raw_inputs:
             return train
         self.standardize.fit(torch.as_tensor(np.asarray(train.features)))

@@ -17,7 +17,7 @@ from hiercos.methods.linear.linear_svm import ENOUGH_TO_CHOOSE_STRENGTH
 from hiercos.methods.linear.logistic import lowest
 from hiercos.methods.linear.sibling_problems import NodeWeights, SiblingProblem, TreeWeights, tree_of_parents
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
+from hiercos.methods.solver import LabelledFeatures, Solved
 from hiercos.methods.table import MethodError
 from hiercos.taxonomy import IntArray, Taxonomy
 
@@ -161,7 +161,6 @@ class SiblingSolver:
         val: LabelledFeatures | None,
         *,
         seed: int,
-        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> Solved:
         """See `Solver`; without validation samples in the first call, strength and temperatures are usual ones."""
         problem = SiblingProblem(train, self.head.taxonomy, seed)
@@ -177,7 +176,6 @@ class SiblingSolver:
         chosen: "SiblingSolver",
         *,
         seed: int,
-        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> None:
         """See `Solver`."""
         self.strength, self.inverses = chosen.strength, chosen.inverses

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.methods.layers import SparseMatrix
 from hiercos.taxonomy import Floats, IntArray
-
-if TYPE_CHECKING:
-    from hiercos.methods.model import Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,31 +35,9 @@ class LabelledFeatures:
             self.features[chosen], self.labels[chosen], None if self.weights is None else self.weights[chosen]
         )
 
-
-class MemberTraining(Protocol):
-    """Training of a model inside a solver, by the gradient steps that the user asked for."""
-
-    def __call__(
-        self,
-        member: Model,
-        train: LabelledFeatures,
-        val: LabelledFeatures | None,
-        *,
-        name: str,
-        epochs: int | None = None,
-        course: int | None = None,
-    ) -> None:
-        """Train a model in place; its `course` is set.
-
-        Args:
-            member: model with its initial weights.
-            train: samples to learn from.
-            val: samples to stop by; None to train for a fixed number of epochs and keep the weights of the last one.
-            name: name of the model in the progress of the training, such as "member 2 of 6 (hier-cos), model 1 of 3".
-            epochs: number of epochs without `val` in a run with patience, whose rate is then cosine; more on few
-                samples, but at most the maximum of the run. A run with a given number of epochs ignores it.
-            course: number of epochs at the constant rate of an earlier training with patience, to follow without `val`.
-        """
+    def with_usual_weights(self) -> LabelledFeatures:
+        """The samples with weights of mean 1, whatever their unit."""
+        return self if self.weights is None else replace(self, weights=self.weights / self.weights.mean())
 
 
 @dataclass(frozen=True)
@@ -81,26 +56,22 @@ class Solved:
 class Solver(Protocol):
     """Finds the weights of a head."""
 
-    def __call__(
-        self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
-    ) -> Solved:
+    def __call__(self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int) -> Solved:
         """Set the weights of the head.
 
         Args:
             train: training samples.
             val: validation samples for choices between settings; None if there are none.
             seed: seed of everything random.
-            train_member: training of an inner model by gradient steps.
         """
 
-    def again(self, train: LabelledFeatures, chosen: Any, *, seed: int, train_member: MemberTraining) -> None:
+    def again(self, train: LabelledFeatures, chosen: Any, *, seed: int) -> None:
         """Set the weights of the head with the settings that another solver of the same method has chosen.
 
         Args:
             train: samples to learn from, which may be more than those of the choice, and have other features.
             chosen: the other solver.
             seed: seed of everything random.
-            train_member: training of an inner model by gradient steps.
         """
 
 

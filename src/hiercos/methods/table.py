@@ -118,7 +118,7 @@ ROWS = {
         MethodTraits(uses_tree=False, inner_labels=True, graphs=True, grows=True),
     ),
     "flat-committee": MethodRow(
-        "hiercos.methods.committees.flat_committee:flat_committee",
+        "hiercos.methods.committee:flat_committee",
         MethodTraits(uses_tree=False, inner_labels=True, graphs=True, solved=True, raw_inputs=True),
     ),
     "gaussian": MethodRow("hiercos.methods.gaussian:gaussian", MethodTraits(uses_tree=False, graphs=True, solved=True)),
@@ -137,7 +137,7 @@ ROWS = {
         MethodTraits(inner_labels=True, label_sets=True, graphs=True, grows=True),
     ),
     "committee": MethodRow(
-        "hiercos.methods.committees.mixed_committee:committee",
+        "hiercos.methods.committee:committee",
         MethodTraits(inner_labels=True, graphs=True, solved=True, raw_inputs=True),
         training=TrainingDefaults(rule=DEFAULT_RULE),
     ),

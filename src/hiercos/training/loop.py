@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 
 from hiercos.decisions import fit_temperature
-from hiercos.encoders import LabelledSamples, LabelledVectors, epoch_batches
-from hiercos.methods import METHODS, Model
+from hiercos.encoders import LabelledSamples, epoch_batches
+from hiercos.methods import METHODS, Committee, Model
 from hiercos.metrics import AVERAGE_PRECISION
 from hiercos.model import evaluate_scores, log_probabilities
 from hiercos.training.checkpoint import Epoch, RunProgress, RunState, find_checkpoint
-from hiercos.training.members import MemberRuns, labelled_features
 from hiercos.training.schedule import Plateau, learning_rate, make_optimizer, parameter_groups, set_learning_rate
 from hiercos.training.settings import Settings, enough_epochs
 
@@ -106,10 +105,13 @@ def fit(
         set_scale(features)
         check_scale(model)
     model.prepare(train.labels, weights)
-    if model.solver is not None:
+    if model.solver is not None or isinstance(model.head, Committee):
+        from hiercos.training.committee.runs import MemberRuns  # late: members are trained by this function
+        from hiercos.training.solve import solve
+
+        runs = MemberRuns(fabric, callback, config, folder, identity or {}, resume)
         with _closing(callback):
-            members = MemberRuns(partial(fit, fabric), callback, config, folder, identity or {}, resume)
-            return _solve(fabric, model, train, val, members, weights, chosen)
+            return solve(model, train, val, runs, weights=weights, chosen=chosen)
     if val is None and config.patience is not None and course is None:
         epochs = enough_epochs(len(train), config.batch_size or 1)
         config = replace(config, epochs=epochs, patience=None, max_epochs=None, schedule="cosine")
@@ -142,33 +144,6 @@ def fit(
 def _closing(callback: TrainingCallback | None) -> AbstractContextManager[object]:
     """Context that closes a callback at its end, if there is one."""
     return nullcontext() if callback is None else closing(callback)
-
-
-def _solve(  # noqa: PLR0917  # all are needed, and it is called once
-    fabric: Fabric,
-    model: Model,
-    train: LabelledSamples,
-    val: LabelledSamples | None,
-    members: MemberRuns,
-    weights: Tensor | None,
-    chosen: Model | None,
-) -> RunProgress:
-    """Train by the method's solver; the history has one entry."""
-    if not isinstance(train, LabelledVectors) or not isinstance(val, LabelledVectors | None):
-        raise TrainingError(f"method {model.method!r} needs fixed features: freeze the backbone or take another method")
-    start, seed = time.perf_counter(), members.config.seed
-    if chosen is not None:
-        model.solve_again(labelled_features(train, weights), chosen, seed=seed, train_member=members)
-        return RunProgress([Epoch(1, math.nan, math.nan, math.nan, time.perf_counter() - start)], 1)
-    held_out = None if val is None else labelled_features(val)
-    if held_out is not None:
-        held_out = held_out.rows(held_out.labels < model.taxonomy.num_classes)
-    learned = labelled_features(train, weights)
-    solved = model.solve(learned, held_out if held_out else None, seed=seed, train_member=members)
-    metrics = UNKNOWN if val is None else validate(fabric, model, val, 1)
-    seconds = members.earlier_seconds + time.perf_counter() - start
-    only = Epoch(1, math.nan, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"])
-    return RunProgress([only], 1, seconds, solved.choice)
 
 
 def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) -> dict[str, float]:

@@ -37,9 +37,9 @@ from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public nam
 from hiercos.taxonomy import Floats
 from hiercos.training.calibrate import Calibration, HeldOut, calibrate, class_weights
 from hiercos.training.checkpoint import Epoch, RunProgress
+from hiercos.training.committee.runs import MemberCallback
 from hiercos.training.features import AnyFeatures, features_of, taxonomy_summary
 from hiercos.training.loop import TrainingCallback, fit
-from hiercos.training.members import MemberCallback
 from hiercos.training.run_folder import (
     HELD_OUT,
     SCORES,
@@ -237,7 +237,9 @@ class Training:
             split[rows[mask]] = "val"
             features = self.given.with_split(split).for_method(self.settings)
             model = features.model(self.settings)
-            self._fit(model, features, f"part {number} of {CROSS_FITS}", validate=model.solver is None)
+            self._fit(
+                model, features, f"part {number} of {CROSS_FITS}", validate=not METHODS.traits(model.method).solved
+            )
             parts.append(sample_scores(self.fabric, model, features.samples("val")))
             courses.append(model.course)
         known = [course for course in courses if course is not None]
@@ -254,7 +256,7 @@ class Training:
         if first.model is not None:
             features = final_features(self.given, self.settings)
         model = features.model(self.settings)
-        chosen = None if first.model is None or model.solver is None else first.model
+        chosen = first.model if METHODS.traits(model.method).solved else None
         progress = self._fit(model, features, "all samples", chosen=chosen, course=first.course)
         if first.progress is not None:
             progress = replace(first.progress, seconds=first.progress.seconds + progress.seconds)

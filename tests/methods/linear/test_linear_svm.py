@@ -11,7 +11,7 @@ from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, MethodError
 from hiercos.methods.linear.linear_svm import Sigmoid, margin_weights
 from hiercos.methods.linear.logistic import held_out_loss, log_probabilities
-from solving import data, no_member, solved
+from solving import data, solved
 from trees import TOY, TOY17
 
 
@@ -95,7 +95,7 @@ def test_a_linear_svm_that_is_solved_again_keeps_its_strength_and_sigmoid() -> N
     model, _ = solved("linear-svm", TOY17, noisy_data(), data(TOY17, 400, seed=1))
     strength, sigmoid, others = model.solver.strength, model.solver.sigmoid, noisy_data(seed=2)
     assert strength != 1.0
-    model.solve(others, None, seed=0, train_member=no_member)
+    model.solve(others, None, seed=0)
     assert (model.solver.strength, model.solver.sigmoid) == (strength, sigmoid)
     weight, bias = margin_weights(others, strength, 17, seed=0)
     margins = others.features @ weight.numpy().T + bias.numpy()

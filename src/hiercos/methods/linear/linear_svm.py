@@ -14,7 +14,7 @@ from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.linear.logistic import RawLinear, log_probabilities, lowest
 from hiercos.methods.linear.problem_features import DenseFeatures
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
+from hiercos.methods.solver import LabelledFeatures, Solved
 from hiercos.methods.table import MethodError
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
@@ -137,7 +137,6 @@ class SupportVectorSolver:
         val: LabelledFeatures | None,
         *,
         seed: int,
-        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> Solved:
         """See `Solver`; without validation samples in the first call, strength and sigmoid are usual ones."""
         known = None if val is None or self.sigmoid is not None else val.rows(np.isin(val.labels, train.labels))
@@ -154,7 +153,6 @@ class SupportVectorSolver:
         chosen: "SupportVectorSolver",
         *,
         seed: int,
-        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> None:
         """See `Solver`."""
         self.strength, self.sigmoid = chosen.strength, chosen.sigmoid

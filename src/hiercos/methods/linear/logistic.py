@@ -15,7 +15,7 @@ from hiercos.methods.layers import SparseMatrix, aligned
 from hiercos.methods.linear.convex import PathProblem, Prior, Solution
 from hiercos.methods.linear.problem_features import problem_features
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
+from hiercos.methods.solver import LabelledFeatures, Solved, folds
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
 VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
@@ -140,7 +140,6 @@ class LogisticSolver:
         val: LabelledFeatures | None,
         *,
         seed: int,
-        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> Solved:
         """See `Solver`; without enough validation samples, small data are cross-validated."""
         start = None
@@ -164,7 +163,6 @@ class LogisticSolver:
         chosen: "LogisticSolver",
         *,
         seed: int,
-        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> None:
         """See `Solver`."""
         self.prior = chosen.prior

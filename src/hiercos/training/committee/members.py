@@ -1,28 +1,35 @@
 """Training of the members of a committee, on the same samples, one after the other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.sparse import issparse
 
-from hiercos.methods.committees.committee import Committee, Views
-from hiercos.methods.committees.pooling import FirstShare, Pool, best_inverse, own_logs, pool_weights
-from hiercos.methods.layers import Projection
-from hiercos.methods.linear.logistic import log_probabilities
-from hiercos.methods.model import Model
-from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
-from hiercos.methods.table import METHODS, MethodError
+from hiercos.methods import (
+    METHODS,
+    Committee,
+    LabelledFeatures,
+    MethodError,
+    Model,
+    Projection,
+    Solved,
+    log_probabilities,
+)
 from hiercos.taxonomy import Floats, Taxonomy
+from hiercos.training.committee.pooling import FirstShare, Pool, best_inverse, own_logs, pool_weights
+from hiercos.training.committee.runs import MemberRuns
 
 PROJECTED = 256  # width of the dense features of sparse inputs
 MOST_CROSS_FITTED = 5000  # training samples up to which heads are trained more than once if validation is not enough
-FLAT_HEAD = "cross-entropy-mlp"
-FIXED_EPOCHS = {FLAT_HEAD: 15}  # methods that do better with this number of epochs at a cosine rate than with patience
+FIXED_EPOCHS = {
+    "cross-entropy-mlp": 15
+}  # methods that do better with this number of epochs at a cosine rate than with patience
 MOST_FIXED = 15_000  # training samples up to which they do; committees of more are better with patience
 
+Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dense features (False)
 Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and samples to stop by
 
 
@@ -42,6 +49,19 @@ def learnable(data: LabelledFeatures, method: str, taxonomy: Taxonomy) -> Labell
 def fixed_epochs(method: str, samples: int) -> int | None:
     """Number of epochs of a method on a number of training samples; None if it is trained with patience."""
     return FIXED_EPOCHS.get(method) if samples <= MOST_FIXED else None
+
+
+def projected(train: LabelledFeatures, width: int, seed: int) -> Projection:
+    """A projection of sparse training features, which is saved with its committee."""
+    return Projection(Projection.fit(train.features, width, seed).directions, persistent=True)
+
+
+def views(head: Committee, data: LabelledFeatures) -> Views:
+    """Samples as the raw inputs of a committee (True) and as its dense features (False)."""
+    if head.projection is None:
+        return {True: data, False: data}
+    dense = np.asarray(data.features @ head.projection.directions.numpy(), dtype=np.float32)
+    return {True: data, False: replace(data, features=dense)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +115,10 @@ class CommitteeTraining:
         train: training samples.
         parts: samples to learn from and samples to stop by, of each part.
         weighting_samples: M samples to weigh the members on.
-        seed: seed of everything random.
-        train_member: training of a model by gradient steps.
-        has_first_share: whether a linear first member beside wide ones has a share of its own, see `Committee`. It is
-            1 / (M + 1), as if the wide ones were sure and wrong on one more sample than the M to weigh by.
+        runs: trainings of the members, with the settings of the run.
+
+    Where members are chosen, a linear first one beside wide ones has a share of its own, see `Committee`. It is
+    1 / (M + 1), as if the wide ones were sure and wrong on one more sample than the M to weigh by.
     """
 
     def __init__(
@@ -107,21 +127,17 @@ class CommitteeTraining:
         train: LabelledFeatures,
         parts: Sequence[Part],
         weighting_samples: LabelledFeatures,
-        *,
-        seed: int,
-        train_member: MemberTraining,
-        has_first_share: bool = False,
+        runs: MemberRuns,
     ) -> None:
+        self.head, self.runs, self.seed = head, runs, runs.config.seed
         if issparse(train.features) and not head.continues:
-            fitted = Projection.fit(train.features, PROJECTED, seed)
-            head.projection = Projection(fitted.directions, persistent=True)
-        self.head, self.seed, self.train_member = head, seed, train_member
-        self.has_first_share = has_first_share
+            head.projection = projected(train, PROJECTED, self.seed)
+        self.has_first_share = not head.plan.members
         self.tried: list[Candidate] = []
         self.total = "1"  # number of all candidates in words, for their names
-        self.train, self.weighting_samples = head.views(train), head.views(weighting_samples)
+        self.train, self.weighting_samples = views(head, train), views(head, weighting_samples)
         self.labels = weighting_samples.labels
-        self.parts = [(head.views(learned), head.views(stopped)) for learned, stopped in parts]
+        self.parts = [(views(head, learned), views(head, stopped)) for learned, stopped in parts]
 
     def trained(self, method: str, place: int, **options: Any) -> Candidate:
         """Trained members, whose initial weights depend on the seed and their place."""
@@ -151,14 +167,14 @@ class CommitteeTraining:
             members = members[:1]
             samples = learnable(available[raw], method, self.head.taxonomy)
             held_out = self.weighting_samples[raw]
-            choice = members[0].solve(samples, held_out, seed=self.seed, train_member=self.train_member).choice
+            choice = members[0].solve(samples, held_out, seed=self.seed).choice
         else:
             for number, (member, (train, val)) in enumerate(zip(members, parts, strict=True), start=1):
                 of_models = f", model {number} of {len(parts)}" if len(parts) > 1 else ""
                 learned, stopping = (train[raw], val[raw]) if epochs is None else (available[raw], None)
                 name = f"member {len(self.tried) + 1} of {self.total} ({method}){of_models}"
                 samples = learnable(learned, method, self.head.taxonomy)
-                self.train_member(member, samples, stopping, name=name, epochs=epochs)
+                self.runs.train(member, samples, stopping, name=name, epochs=epochs)
         scores = [member.array_scores(self.weighting_samples[raw].features) for member in members]
         self.tried.append(Candidate(members, np.mean(scores, axis=0), choice))
         return self.tried[-1]

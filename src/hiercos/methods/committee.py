@@ -1,22 +1,42 @@
-"""A committee: several methods on the same features, their scores added with weights fitted on held-out samples."""
+"""Committees: several methods on the same features, their scores added with weights fitted on held-out samples."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.layers import Projection
-from hiercos.methods.model import Model
-from hiercos.methods.solver import LabelledFeatures
+from hiercos.methods.model import Method, Model
 from hiercos.methods.table import METHODS
+from hiercos.options import check_count
 from hiercos.taxonomy import Floats, Taxonomy
 
-Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dense features (False)
+Effort = Literal["quick", "normal", "best"]
+FLAT_HEAD = "cross-entropy-mlp"
+LINEAR = "tree-logistic"
+WIDTH = 512  # of the transformation modules
+DROPOUTS = (0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Members that the training of a committee tries.
+
+    Attributes:
+        members: methods that are all trained and kept; none (the default) to choose members that suit the data.
+        effort: effort of that choice, see `committee`.
+        dropouts: dropout rates of wide heads to choose from.
+    """
+
+    members: tuple[str, ...] = ()
+    effort: Effort = "normal"
+    dropouts: Sequence[float] = DROPOUTS
 
 
 class Committee(nn.Module):
@@ -26,6 +46,7 @@ class Committee(nn.Module):
         taxonomy: the tree.
         in_features: width F of the inputs.
         members: name of each model's method.
+        plan: members that the training tries.
         options: options for the methods that have them, such as a width.
         dim: width of a projection for the models that need dense inputs; None if the inputs are dense.
         first_share: share of each probability that comes from the first model alone, from 0 (none) to less than 1. It
@@ -45,6 +66,7 @@ class Committee(nn.Module):
         taxonomy: Taxonomy,
         in_features: int,
         members: Sequence[str],
+        plan: Plan,
         options: Mapping[str, Any],
         *,
         dim: int | None = None,
@@ -53,7 +75,7 @@ class Committee(nn.Module):
         super().__init__()
         if not 0 <= first_share < 1:
             raise ValueError(f"expected a first_share from 0 to less than 1, got {first_share}")
-        self.first_share = first_share
+        self.plan, self.first_share = plan, first_share
         self.taxonomy, self.in_features, self.options = taxonomy, in_features, dict(options)
         self.projection = None if dim is None else Projection(torch.zeros(in_features, dim), persistent=True)
         self.members = nn.ModuleList(self.new_member(name) for name in members)
@@ -95,22 +117,6 @@ class Committee(nn.Module):
         """
         self.members, self.projection, self.continues = nn.ModuleList(members), projection, True
 
-    def project(self, train: LabelledFeatures, earlier: Projection | None, seed: int) -> None:
-        """Fit a projection of sparse inputs as wide as an earlier one; none without an earlier one.
-
-        A committee that continues keeps its own.
-        """
-        if earlier is not None and not self.continues:
-            fitted = Projection.fit(train.features, earlier.num_features, seed)
-            self.projection = Projection(fitted.directions, persistent=True)
-
-    def views(self, data: LabelledFeatures) -> Views:
-        """Samples as raw inputs (True) and as dense features (False)."""
-        if self.projection is None:
-            return {True: data, False: data}
-        dense = np.asarray(data.features @ self.projection.directions.numpy(), dtype=np.float32)
-        return {True: data, False: replace(data, features=dense)}
-
 
 def mixture_log_probabilities(pooled: Tensor, first: Tensor, share: float) -> Tensor:
     """Logarithms of `(1 - share) softmax(pooled) + share softmax(first)`.
@@ -126,3 +132,73 @@ def mixture_log_probabilities(pooled: Tensor, first: Tensor, share: float) -> Te
     of_all = F.log_softmax(pooled, dim=1) + math.log1p(-share)
     of_first = F.log_softmax(first, dim=1) + math.log(share)
     return torch.maximum(of_all, of_first) + F.softplus(-(of_all - of_first).abs())  # ONNX has no stable logaddexp
+
+
+def flat_committee(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    size: int = 5,
+    width: int | None = None,
+    dropout: float = 0.1,
+    members: Sequence[str] | None = None,
+    dim: int | None = None,
+) -> Method:
+    """Several heads of flat cross-entropy, averaged: what a committee buys without the tree.
+
+    Args:
+        taxonomy: the tree; only its number of classes is read.
+        in_features: width F of the input features.
+        size: number of heads.
+        width: width of their transformation modules; None for 512.
+        dropout: dropout rate, see `TransformationModule`.
+        members: methods of a trained committee, whose training sets this option.
+        dim: width of the projection of a trained committee on sparse inputs; None without one.
+    """
+    plan = Plan((FLAT_HEAD,) * size)
+    options = {"width": checked_width(width), "dropout": dropout}
+    return committee_method(Committee(taxonomy, in_features, members or plan.members, plan, options, dim=dim))
+
+
+def committee(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    effort: Effort = "normal",
+    width: int | None = None,
+    dropouts: Sequence[float] = DROPOUTS,
+    members: Sequence[str] | None = None,
+    dim: int | None = None,
+    first_share: float = 0.0,
+) -> Method:
+    """A committee of linear and wide heads, with and without the tree, weighted by held-out log-loss.
+
+    Args:
+        taxonomy: the tree.
+        in_features: width F of the input features.
+        effort: "quick" for linear heads alone, "normal" for wide heads beside them while they help on held-out samples,
+            "best" for two of each wide head.
+        width: width of the transformation modules of wide heads; None for 512.
+        dropouts: dropout rates of wide heads to choose from.
+        members: methods of a trained committee, whose training sets this option.
+        dim: width of the projection of a trained committee on sparse inputs; None without one.
+        first_share: share of the linear head alone in the probabilities of a trained committee, set by its training.
+    """
+    options = {"width": checked_width(width), "probabilities": "norm"}  # class scores are what is pooled
+    plan = Plan(effort=effort, dropouts=dropouts)
+    return committee_method(
+        Committee(taxonomy, in_features, members or (LINEAR,), plan, options, dim=dim, first_share=first_share)
+    )
+
+
+def checked_width(width: int | None) -> int:
+    """The width of wide heads, 512 for None; a ValueError if it is below 1."""
+    if width is None:
+        return WIDTH
+    check_count("width", width)
+    return width
+
+
+def committee_method(head: Committee) -> Method:
+    """The method of a committee, whose members are trained by `hiercos.training`."""
+    return Method(head, CrossEntropyLoss(head.taxonomy), nn.Identity(), SummedProbabilities(head.taxonomy))

@@ -1,38 +1,43 @@
-"""Training by a method's own solver, which finds the weights from all features and labels at once."""
+"""Trainings of the members of a committee, one after the other, with the settings of one run."""
+
+from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from hiercos.encoders import LabelledVectors
 from hiercos.methods import LabelledFeatures, Model
 from hiercos.records import MEMBERS
+from hiercos.training.loop import fit
 from hiercos.training.settings import LEAST_STEPS, Settings
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 
 @dataclass
 class MemberRuns:
-    """Training of the inner models of a solver, one after the other, with the settings of the run.
+    """Trains members by gradient steps, one after the other, with the settings of the run.
 
     Attributes:
-        fit: `hiercos.training.fit` with the Fabric.
+        fabric: launched Fabric of the run.
         callback: progress callback of the run; None for no reports.
         config: training settings of the run.
-        folder: folder of the run; inner models have their checkpoints in a subfolder. None for no checkpoints.
+        folder: folder of the run; members have their checkpoints in a subfolder. None for no checkpoints.
         identity: settings, data and taxonomy of the run, for the checkpoints.
-        resume: whether to resume inner models from their checkpoints.
-        finished: number of models that are trained.
-        earlier_seconds: time that processes before this one spent on the models, from their checkpoints.
+        resume: whether to resume members from their checkpoints.
+        finished: number of members that are trained.
+        earlier_seconds: time that processes before this one spent on the members, from their checkpoints.
     """
 
-    fit: Callable[..., Any]
+    fabric: Fabric
     callback: Any
     config: Settings
     folder: Path | None
@@ -41,7 +46,7 @@ class MemberRuns:
     finished: int = 0
     earlier_seconds: float = 0.0
 
-    def __call__(
+    def train(
         self,
         member: Model,
         train: LabelledFeatures,
@@ -51,7 +56,17 @@ class MemberRuns:
         epochs: int | None = None,
         course: int | None = None,
     ) -> None:
-        """See `MemberTraining`."""
+        """Train a member in place; its `course` is set.
+
+        Args:
+            member: model with its initial weights.
+            train: samples to learn from.
+            val: samples to stop by; None to train for a fixed number of epochs and keep the weights of the last one.
+            name: name of the member in the progress of the training, such as "member 2 of 6 (hier-cos), model 1 of 3".
+            epochs: number of epochs without `val` in a run with patience, whose rate is then cosine; more on few
+                samples, but at most the maximum of the run. A run with a given number of epochs ignores it.
+            course: number of epochs at the constant rate of an earlier training with patience, to follow without `val`.
+        """
         number = self.finished + 1
         config = replace(self.config, method=member.method, options=member.options, seed=self.config.seed + number)
         if epochs is not None and config.patience is not None:
@@ -62,7 +77,8 @@ class MemberRuns:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         start = time.perf_counter()
-        progress = self.fit(
+        progress = fit(
+            self.fabric,
             member,
             _vectors(train),
             None if val is None else _vectors(val),
@@ -102,13 +118,6 @@ class MemberCallback:
 
     def close(self) -> None:
         """Do nothing: the run closes its display."""
-
-
-def labelled_features(samples: LabelledVectors, weights: Tensor | None = None) -> LabelledFeatures:
-    """Samples for a solver, with their weights, shape (M,)."""
-    features = samples.features
-    array = features.cpu().numpy() if isinstance(features, Tensor) else features
-    return LabelledFeatures(array, samples.labels.cpu().numpy(), None if weights is None else weights.numpy())
 
 
 def _vectors(data: LabelledFeatures) -> LabelledVectors:

@@ -11,15 +11,17 @@ from scipy.sparse import csr_matrix
 
 from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
-from hiercos.methods.committees import mixed_committee
-from hiercos.methods.committees import solver as solver_module
-from hiercos.methods.committees import training as training_module
-from hiercos.methods.committees.committee import mixture_log_probabilities
-from hiercos.methods.committees.mixed_committee import is_clear_gain, is_gain, until_no_gain
-from hiercos.methods.committees.pooling import FirstShare, best_inverse, own_logs, pool_weights, pooled_loss
-from hiercos.methods.committees.training import Candidate, CommitteeTraining, Outcome
+from hiercos.methods.committee import mixture_log_probabilities
 from hiercos.methods.linear.logistic import held_out_loss, log_probabilities
-from solving import brief_steps, data, no_member, solved
+from hiercos.training.committee import candidates as candidates_module
+from hiercos.training.committee import fit as fit_module
+from hiercos.training.committee import members as members_module
+from hiercos.training.committee.candidates import is_clear_gain, is_gain, until_no_gain
+from hiercos.training.committee.fit import fit_committee
+from hiercos.training.committee.members import Candidate, CommitteeTraining, Outcome
+from hiercos.training.committee.pooling import FirstShare, best_inverse, own_logs, pool_weights, pooled_loss
+from hiercos.training.committee.runs import MemberRuns
+from solving import data, runs, solved
 from trees import TOY17
 
 
@@ -97,9 +99,7 @@ def test_the_share_stays_when_members_are_trained_again_on_all_samples() -> None
 def test_a_linear_head_without_weight_stays_for_its_share() -> None:
     train, val = data(TOY17, 340), data(TOY17, 5000, seed=1)
     head = Model(TOY17, train.features.shape[1], "committee", {"width": 16}).head
-    training = CommitteeTraining(
-        head, train, [(train, val)], val, seed=0, train_member=brief_steps, has_first_share=True
-    )
+    training = CommitteeTraining(head, train, [(train, val)], val, runs())
     linear, wide = training.trained("tree-logistic", 0), training.trained("cross-entropy-mlp", 1)
     noise = np.random.default_rng(0).normal(size=wide.scores.shape)
     useless = replace(linear, scores=wide.scores + noise)  # knows nothing that the wide head does not know better
@@ -144,29 +144,38 @@ def test_the_linear_svm_is_left_out_of_large_sparse_problems_except_at_best_effo
         LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels)
         for part in (data(TOY17, 680), data(TOY17, 500, seed=1))
     )
-    monkeypatch.setattr(mixed_committee, "MOST_SVM_PRODUCTS", train.features.nnz * TOY17.num_classes + room)
+    monkeypatch.setattr(candidates_module, "MOST_SVM_PRODUCTS", train.features.nnz * TOY17.num_classes + room)
     names: list[str] = []
 
-    def no_steps(member: Model, *_: object, name: str, epochs: int | None) -> None:
+    def no_steps(_: MemberRuns, member: Model, *__: object, name: str, epochs: int | None) -> None:
         names.append(name)
 
+    monkeypatch.setattr(MemberRuns, "train", no_steps)
     model = Model(TOY17, train.features.shape[1], "committee", {"effort": effort, "width": 16})
-    model.solve(train, val, seed=0, train_member=no_steps)
+    fit_committee(model.head, train, val, runs())
     assert names[0] == f"member {first} (cross-entropy-mlp)"
 
 
-def test_with_few_validation_samples_flat_heads_learn_from_all_samples_and_others_hold_out_each_once() -> None:
+def test_with_few_validation_samples_flat_heads_learn_from_all_samples_and_others_hold_out_each_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     train, val = data(TOY17, 680), data(TOY17, 60, seed=1)
     seen: list[tuple[str, np.ndarray, np.ndarray | None]] = []
 
     def remembered_steps(
-        member: Model, learned: LabelledFeatures, held_out: LabelledFeatures | None, *, name: str, epochs: int | None
+        _: MemberRuns,
+        member: Model,
+        learned: LabelledFeatures,
+        held_out: LabelledFeatures | None,
+        *,
+        name: str,
+        epochs: int | None,
     ) -> None:
         seen.append((name, learned.features, None if held_out is None else held_out.features))
-        brief_steps(member, learned, held_out, epochs=epochs)
 
+    monkeypatch.setattr(MemberRuns, "train", remembered_steps)
     model = Model(TOY17, train.features.shape[1], "committee", {"width": 16})
-    model.solve(train, val, seed=0, train_member=remembered_steps)
+    fit_committee(model.head, train, val, runs())
     methods = ["cross-entropy-mlp", "cross-entropy-mlp", "barz-denzler", "haframe", "hier-cos"]
     assert [name for name, _, _ in seen] == [
         f"member {member} of 6 ({method}), model {part} of 3"
@@ -187,15 +196,16 @@ def test_with_few_validation_samples_flat_heads_learn_from_all_samples_and_other
 def test_flat_heads_of_many_samples_are_stopped_by_validation(
     limit: int, expected: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training_module, "MOST_FIXED", limit)
+    monkeypatch.setattr(members_module, "MOST_FIXED", limit)
     train, val = data(TOY17, 680), data(TOY17, 600, seed=1)
     seen: list[int | None] = []
 
     def no_steps(*_: object, name: str, epochs: int | None) -> None:
         seen.append(epochs)
 
+    monkeypatch.setattr(MemberRuns, "train", no_steps)
     model = Model(TOY17, train.features.shape[1], "flat-committee", {"size": 2, "width": 4})
-    model.solve(train, val, seed=0, train_member=no_steps)
+    fit_committee(model.head, train, val, runs())
     assert seen == [expected] * 2
 
 
@@ -215,15 +225,15 @@ def test_without_validation_a_class_whose_only_sample_is_held_out_has_no_say_in_
     rare = train.rows((train.labels != 3) | (np.arange(680) == once))
     held_out = rare.labels == 3
     held_out[:90] = True
-    monkeypatch.setattr(solver_module, "folds", lambda *_: [held_out])
+    monkeypatch.setattr(fit_module, "folds", lambda *_: [held_out])
     seen: list[np.ndarray] = []
-    weigh = training_module.pool_weights
+    weigh = members_module.pool_weights
 
     def remembered(scores: list[np.ndarray], labels: np.ndarray, first: FirstShare | None) -> Any:
         seen.append(labels)
         return weigh(scores, labels, first)
 
-    monkeypatch.setattr(training_module, "pool_weights", remembered)
+    monkeypatch.setattr(members_module, "pool_weights", remembered)
     solved("flat-committee", TOY17, rare, None, size=2, width=4)
     assert [len(labels) for labels in seen] == [int(held_out.sum()) - 1]
     assert 3 not in seen[0]
@@ -274,21 +284,24 @@ def test_the_quick_default_trains_no_wide_head() -> None:
     model = Model(TOY17, 8, "committee", {"effort": "quick"})
     train = data(TOY17, 680)
     train = LabelledFeatures(train.features[:, :8], train.labels)
-    solution = model.solve(train, None, seed=0, train_member=no_member)
+    solution = fit_committee(model.head, train, None, runs())
     assert solution.options["members"] == ["tree-logistic"]
 
 
 @pytest.mark.parametrize(("effort", "trained", "total"), [("normal", 2, "at most 6"), ("best", 10, "11")])
-def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: str, trained: int, total: str) -> None:
+def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(
+    effort: str, trained: int, total: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
     seen: list[str] = []
 
-    def no_steps(member: Model, *_: object, name: str, epochs: int | None) -> None:
+    def no_steps(_: MemberRuns, member: Model, *__: object, name: str, epochs: int | None) -> None:
         assert name == f"member {len(seen) + 2} of {total} ({member.method})"
         seen.append(member.method)  # the head stays random, so that it cannot help
 
+    monkeypatch.setattr(MemberRuns, "train", no_steps)
     model = Model(TOY17, train.features.shape[1], "committee", {"effort": effort, "width": 16})
-    found = model.solve(train, val, seed=0, train_member=no_steps)
+    found = fit_committee(model.head, train, val, runs())
     assert len(seen) == trained
     assert seen[:2] == ["cross-entropy-mlp"] * 2
     if effort == "normal":
@@ -303,7 +316,7 @@ def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: s
 def test_a_tree_head_and_two_flat_ones_follow_the_first_two(
     graph: bool, tree_head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mixed_committee, "is_gain", lambda before, after: True)
+    monkeypatch.setattr(candidates_module, "is_gain", lambda before, after: True)
     taxonomy = Taxonomy.from_edges([("a", "x"), ("b", "x"), ("b", "y"), ("a", "z")]) if graph else TOY17
     random = np.random.default_rng(0)
     train, val = (
@@ -312,11 +325,12 @@ def test_a_tree_head_and_two_flat_ones_follow_the_first_two(
     )
     seen: list[str] = []
 
-    def no_steps(member: Model, *_: object, name: str, epochs: int | None) -> None:
+    def no_steps(_: MemberRuns, member: Model, *__: object, name: str, epochs: int | None) -> None:
         seen.append(member.method)
 
+    monkeypatch.setattr(MemberRuns, "train", no_steps)
     model = Model(taxonomy, train.features.shape[1], "committee", {"width": 16})
-    model.solve(train, val, seed=0, train_member=no_steps)
+    fit_committee(model.head, train, val, runs())
     assert seen == [*["cross-entropy-mlp"] * 2, tree_head, *["cross-entropy-mlp"] * 2]
 
 
@@ -325,7 +339,7 @@ def test_wide_heads_follow_while_they_help() -> None:
     table, noise = 3 * np.eye(TOY17.num_classes)[val.labels], np.random.default_rng(0).normal
     given = [table + noise(size=table.shape) * 2 for _ in range(4)] + [np.zeros_like(table)] * 3
     model = Model(TOY17, train.features.shape[1], "flat-committee", {})
-    training = CommitteeTraining(model.head, train, [(train, val)], val, seed=0, train_member=no_member)
+    training = CommitteeTraining(model.head, train, [(train, val)], val, runs())
     first, *others = (Candidate([model], scores) for scores in given)
     for criterion in (is_gain, is_clear_gain):
         assert len(until_no_gain(training, [first], iter(others), criterion=criterion)) == 4
@@ -353,4 +367,4 @@ def test_samples_of_inner_nodes_alone_are_refused() -> None:
     inner = LabelledFeatures(train.features, np.full(60, TOY17.num_classes))  # the first node
     model = Model(TOY17, train.features.shape[1], "committee", {})
     with pytest.raises(MethodError, match="every training sample is labelled with an inner node: expected some"):
-        model.solve(inner, None, seed=0, train_member=no_member)
+        fit_committee(model.head, inner, None, runs())

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiercos.methods.linear.logistic import log_probabilities
+from hiercos.methods import log_probabilities
 from hiercos.taxonomy import Floats, IntArray
 
 TOWARDS_EQUAL = 10.0  # pull towards equal weights, in samples

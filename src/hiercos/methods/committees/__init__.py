@@ -1,1 +1,0 @@
-"""Committees of several methods on the same features."""
