@@ -39,11 +39,7 @@ class OnnxError(FaultsError):
 
 
 def onnx_library(module: str) -> ModuleType:
-    """Import a library of the extra `onnx`, such as onnxruntime.
-
-    Raises:
-        OnnxError: if it is not installed.
-    """
+    """Import a library of the extra `onnx`, such as onnxruntime."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -55,7 +51,6 @@ def output_names(taxonomy: Taxonomy, *, evidence: bool = False, energies: bool =
     """Names of the graph's outputs: scores of classes, of each level, of all nodes, probabilities, scores of `crm`.
 
     Args:
-        taxonomy: taxonomy of the classes.
         evidence: whether the probabilities come from other scores than those of the classes.
         energies: whether the method has energies of the nodes, the last output.
     """
@@ -77,11 +72,7 @@ def sealed(content: bytes) -> bytes:
 
 
 def check_seal(content: bytes, source: str) -> bool:
-    """Whether a file ends with a checksum.
-
-    Raises:
-        OnnxError: if the checksum differs from the content.
-    """
+    """Whether a file ends with a checksum."""
     body, seal, digest = content[: -DIGITS - len(SEAL)], content[-DIGITS - len(SEAL) : -DIGITS], content[-DIGITS:]
     if seal != SEAL:
         return False
@@ -92,39 +83,24 @@ def check_seal(content: bytes, source: str) -> bool:
 
 @dataclass(frozen=True)
 class TextFile:
-    """The file beside the ONNX file that holds the map from texts to features.
+    """The file beside the ONNX file that holds the map from texts to features."""
 
-    Attributes:
-        name: file name, without a folder.
-        sha256: hash of its content.
-    """
-
-    name: str
-    sha256: str
+    name: str  # file name, without a folder
+    sha256: str  # hash of its content
 
 
 @dataclass(frozen=True)
 class OnnxDescription:
-    """Metadata of an exported graph.
+    """Metadata of an exported graph."""
 
-    Attributes:
-        taxonomy: taxonomy of the classes.
-        kind: kind of the model's inputs.
-        method: name of the method.
-        rule: decision rule.
-        temperature: calibration temperature of the probabilities.
-        transform: preprocessing of images; None for other kinds.
-        text_file: file with the map from texts to features; None for other kinds.
-        calibration: calibration samples for the targets of back-off; None if the model has none.
-    """
-
-    taxonomy: Taxonomy
-    kind: Kind
-    method: str
-    rule: Rule
-    temperature: float
-    transform: PixelTransform | None = None
-    text_file: TextFile | None = None
+    taxonomy: Taxonomy  # taxonomy of the classes
+    kind: Kind  # kind of the model's inputs
+    method: str  # name of the method
+    rule: Rule  # decision rule
+    temperature: float  # calibration temperature of the probabilities
+    transform: PixelTransform | None = None  # preprocessing of images; None for other kinds
+    text_file: TextFile | None = None  # file with the map from texts to features; None for other kinds
+    # calibration samples for the targets of back-off; None if the model has none
     calibration: HeldOutChains | None = None
 
     def properties(self) -> dict[str, str]:
@@ -151,12 +127,7 @@ def read_description(properties: Mapping[str, str], source: str, *, checked: boo
     """Read the description from the metadata of a file.
 
     Args:
-        properties: metadata of the file.
-        source: name of the file in messages.
         checked: whether the file has a checksum, see `check_seal`.
-
-    Raises:
-        OnnxError: a file not written by `hiercos export`, of a newer version, or changed since.
     """
     values = {name.removeprefix(PREFIX): value for name, value in properties.items() if name.startswith(PREFIX)}
     if values.get("format") != FORMAT:
@@ -205,14 +176,10 @@ VALUES = "text_features"  # metadata key of the JSON values in the safetensors f
 
 @dataclass(frozen=True, eq=False)
 class TextMap:
-    """Map from texts to the input of the graph.
+    """Map from texts to the input of the graph."""
 
-    Attributes:
-        features: map from texts to sparse vectors, shape (M, V).
-        components: directions of their projection, shape (F, V); None if the graph takes the vectors themselves.
-    """
-
-    features: TextFeatures
+    features: TextFeatures  # map from texts to sparse vectors, shape (M, V)
+    # directions of their projection, shape (F, V); None if the graph takes the vectors themselves
     components: NDArray[np.float32] | None = None
 
     def __call__(self, texts: Sequence[str]) -> Float32Array:
@@ -249,7 +216,6 @@ def remove_other_text_maps(path: Path, kept: str | None) -> None:
     """Remove the text feature files of earlier exports to the same ONNX file.
 
     Args:
-        path: ONNX file.
         kept: name of the text feature file that it needs; None for a file that needs none.
     """
     pattern = re.compile(re.escape(path.stem) + r"\.text-[0-9a-f]{8}\.safetensors")
@@ -259,15 +225,7 @@ def remove_other_text_maps(path: Path, kept: str | None) -> None:
 
 
 def read_text_map(path: Path, expected: TextFile) -> TextMap:
-    """Read the text feature file beside an ONNX file.
-
-    Args:
-        path: ONNX file.
-        expected: name and hash of the text feature file.
-
-    Raises:
-        OnnxError: if the file is missing or its content differs.
-    """
+    """Read the text feature file beside an ONNX file."""
     if Path(expected.name).name != expected.name:
         raise OnnxError(f"{path}: expected a text feature file beside it, got {expected.name!r}")
     renamed = (f"{path.stem}{ENDING}", text_map_name(path, expected.sha256))  # together with the ONNX file

@@ -30,11 +30,7 @@ def scored_record(
     """The record of a run with the mean cosine added to its metrics, scored again if options of the scores changed.
 
     Args:
-        fabric: launched Fabric.
-        record: record of the run.
         model: trained model of the run; its scores are replaced.
-        test: test split.
-        scoring: changed options of the scores.
     """
     metrics, spans = dict(record.metrics), {**dict.fromkeys(SCORING, True), **scoring}
     if scoring:

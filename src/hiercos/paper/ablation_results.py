@@ -23,21 +23,13 @@ FIGURES = in_shown_order((*RESULTS, COSINE))
 
 @dataclass(frozen=True)
 class AblationGroup:
-    """The records of one setting.
+    """The records of one setting."""
 
-    Attributes:
-        axis: name of the changed setting.
-        meaning: description of the axis, in a sentence.
-        setting: value of the setting.
-        is_published: whether this is the published value, the reference for the others of its axis.
-        records: records, one per seed, with `subspace_cosine` among their metrics.
-    """
-
-    axis: str
-    meaning: str
-    setting: str
-    is_published: bool
-    records: Sequence[Record]
+    axis: str  # name of the changed setting
+    meaning: str  # description of the axis, in a sentence
+    setting: str  # value of the setting
+    is_published: bool  # whether this is the published value, the reference for the others of its axis
+    records: Sequence[Record]  # records, one per seed, with `subspace_cosine` among their metrics
 
     @property
     def name(self) -> str:
@@ -46,12 +38,7 @@ class AblationGroup:
 
 
 def ablation_results(groups: Sequence[AblationGroup], *, interval: IntervalConvention = "sample") -> Results:
-    """The results of an ablation.
-
-    Args:
-        groups: records of every setting, with the same seeds in all and one published setting per axis.
-        interval: convention of the confidence intervals over the seeds.
-    """
+    """The results of an ablation."""
     sections = []
     for axis in dict.fromkeys(group.axis for group in groups):
         own = [group for group in groups if group.axis == axis]

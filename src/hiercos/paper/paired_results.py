@@ -14,19 +14,12 @@ PRINTED = 2  # number of decimals of a mean in the paper
 
 @dataclass(frozen=True)
 class Pair:
-    """One figure, ours and published.
+    """One figure, ours and published."""
 
-    Attributes:
-        column: metric and its display format.
-        ours: our figure, with the published convention of intervals; None if it was not measured.
-        published: published figure; None if the paper leaves the cell blank.
-        matchable: False if a defect of the published code affects this figure.
-    """
-
-    column: MetricSpec
-    ours: Estimate | None
-    published: Estimate | None
-    matchable: bool = True
+    column: MetricSpec  # metric and its display format
+    ours: Estimate | None  # our figure, with the published convention of intervals; None if it was not measured
+    published: Estimate | None  # published figure; None if the paper leaves the cell blank
+    matchable: bool = True  # False if a defect of the published code affects this figure
 
     @property
     def difference(self) -> float | None:

@@ -42,27 +42,16 @@ class Reference:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A published run.
+    """A published run."""
 
-    Attributes:
-        name: name used by commands and as the file name.
-        dataset: name of the built-in data set.
-        published: rows of the paper to reproduce.
-        seeds: random seeds of the published runs.
-        settings: values by section ("method", "backbone", "training") and key.
-        sources: source of each setting, by "section.key".
-        differs: differences from the published run, a sentence each.
-        changes: changes made by the user, a sentence each.
-    """
-
-    name: str
-    dataset: str
-    published: tuple[Reference, ...]
-    seeds: tuple[int, ...]
-    settings: Mapping[str, Mapping[str, Any]]
-    sources: Mapping[str, str]
-    differs: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
+    name: str  # name used by commands and as the file name
+    dataset: str  # name of the built-in data set
+    published: tuple[Reference, ...]  # rows of the paper to reproduce
+    seeds: tuple[int, ...]  # random seeds of the published runs
+    settings: Mapping[str, Mapping[str, Any]]  # values by section ("method", "backbone", "training") and key
+    sources: Mapping[str, str]  # source of each setting, by "section.key"
+    differs: tuple[str, ...] = ()  # differences from the published run, a sentence each
+    changes: tuple[str, ...] = ()  # changes made by the user, a sentence each
 
     def rows(self, table: PublishedTable) -> list[tuple[str, PublishedRow]]:
         """The rows of a table that it should reproduce, each with its rule."""
@@ -96,9 +85,6 @@ class Recipe:
         """The recipe with other settings, by "section.key"; the changes are listed in `changes`.
 
         A key that the recipe does not have is added; an unknown one is reported when the recipe is checked or run.
-
-        Raises:
-            RecipeError: a key without a known section.
         """
         settings = {section: dict(self.settings[section]) for section in SECTIONS}
         changes = []
@@ -114,11 +100,7 @@ class Recipe:
 
 
 def recipes_folder() -> Path:
-    """The folder of the recipes: inside the installed package, else in the repository.
-
-    Raises:
-        RecipeError: if neither folder exists.
-    """
+    """The folder of the recipes: inside the installed package, else in the repository."""
     package = Path(hiercos.__file__).parent
     for folder in (package / "recipes", package.parents[1] / "recipes"):
         if folder.is_dir():
@@ -127,11 +109,7 @@ def recipes_folder() -> Path:
 
 
 def load_recipes(folder: Path | None = None) -> list[Recipe]:
-    """Every recipe of a folder (`recipes_folder()` by default), sorted by data set and name.
-
-    Raises:
-        RecipeError: all faults of all files.
-    """
+    """Every recipe of a folder (`recipes_folder()` by default), sorted by data set and name."""
     recipes: list[Recipe] = []
     faults: list[str] = []
     for path in sorted((folder or recipes_folder()).glob("*/*.yaml")):
@@ -145,12 +123,7 @@ def load_recipes(folder: Path | None = None) -> list[Recipe]:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """A recipe from its file.
-
-    Raises:
-        RecipeError: all faults of the file: unknown keys (with the nearest known one), settings without a source,
-            unknown methods, options or rows, and invalid values.
-    """
+    """A recipe from its file."""
     with reading(f"{path}: not YAML", RecipeError):
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     if not isinstance(values, dict):

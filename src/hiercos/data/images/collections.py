@@ -71,11 +71,7 @@ def file_content(path: str) -> bytes:
 
 
 class ImageFiles(Images):
-    """Images in files.
-
-    Args:
-        paths: paths of M files.
-    """
+    """Images in files."""
 
     def __init__(self, paths: Sequence[str | PathLike[str]]) -> None:
         self.paths = tuple(fspath(path) for path in paths)

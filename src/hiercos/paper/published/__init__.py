@@ -49,21 +49,13 @@ class Note:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One row of a table.
+    """One row of a table."""
 
-    Attributes:
-        dataset: name of the data set.
-        name: name used by recipes and commands.
-        label: name printed in the paper; an asterisk marks figures copied from another paper.
-        figures: figures by column; None where the paper leaves the cell blank.
-        notes: remarks about the row.
-    """
-
-    dataset: str
-    name: str
-    label: str
-    figures: Mapping[str, PublishedFigure | None]
-    notes: tuple[Note, ...]
+    dataset: str  # name of the data set
+    name: str  # name used by recipes and commands
+    label: str  # name printed in the paper; an asterisk marks figures copied from another paper
+    figures: Mapping[str, PublishedFigure | None]  # figures by column; None where the paper leaves the cell blank
+    notes: tuple[Note, ...]  # remarks about the row
 
     @property
     def unmatchable(self) -> frozenset[str]:
@@ -73,23 +65,14 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """One table.
+    """One table."""
 
-    Attributes:
-        name: name used by commands.
-        number: number in the paper, continued through the supplementary; None for figures outside of tables.
-        title: one-line title.
-        source: place in the paper where it is printed.
-        columns: keys of results.csv, or of a record's metrics.
-        rows: rows in the paper's order, grouped by data set.
-    """
-
-    name: str
-    number: int | None
-    title: str
-    source: str
-    columns: tuple[str, ...]
-    rows: tuple[PublishedRow, ...]
+    name: str  # name used by commands
+    number: int | None  # number in the paper, continued through the supplementary; None for figures outside of tables
+    title: str  # one-line title
+    source: str  # place in the paper where it is printed
+    columns: tuple[str, ...]  # keys of results.csv, or of a record's metrics
+    rows: tuple[PublishedRow, ...]  # rows in the paper's order, grouped by data set
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -97,11 +80,7 @@ class PublishedTable:
         return tuple(dict.fromkeys(row.dataset for row in self.rows))
 
     def row(self, dataset: str, name: str) -> PublishedRow:
-        """The row of a data set by its name.
-
-        Raises:
-            PublishedError: if there is none; the message suggests the nearest name.
-        """
+        """The row of a data set by its name."""
         if dataset not in self.datasets:
             raise PublishedError(f"table {self.name!r} has no data set {dataset!r}{suggestion(dataset, self.datasets)}")
         rows = {row.name: row for row in self.rows if row.dataset == dataset}
@@ -122,9 +101,6 @@ def published_tables() -> Mapping[str, PublishedTable]:
 def published_table(key: str | int) -> PublishedTable:
     """A table by its name or its number in the paper.
 
-    Raises:
-        PublishedError: if there is none; the message suggests the nearest name.
-
     Example:
         >>> published_table("cifar100") is published_table(2)
         True
@@ -144,9 +120,6 @@ def published(table: str | int, dataset: str, method: str) -> PublishedRow:
         table: name or number of the table.
         dataset: "fgvc-aircraft", "cifar100", "inaturalist19" or "tiered-imagenet-h".
         method: name of the row: the method, with its setting if it has several rows ("soft-labels-4").
-
-    Raises:
-        PublishedError: if there is no such row; the message suggests the nearest name.
 
     Example:
         >>> published("cifar100", "cifar100", "hier-cos").figures["hops"]
