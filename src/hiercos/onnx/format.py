@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import safetensors
@@ -25,8 +25,6 @@ from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 FORMAT, VERSION = "hiercos-onnx", 4
-# version 1 stored a rule as a name, up to 2 texts had n-grams of characters alone, up to 3 there was no checksum
-READABLE = (1, 2, 3, 4)
 OPSET = 18  # the first ONNX opset whose ScatterElements supports maxima; in onnxruntime since 1.14
 PREFIX = "hiercos."  # prefix of the metadata keys
 FEATURES, IMAGES = "features", "images"  # names of the input: (B, F), or (B, 3, S, S)
@@ -124,17 +122,13 @@ class OnnxDescription:
 
 
 def read_description(properties: Mapping[str, str], source: str, *, checked: bool) -> OnnxDescription:
-    """Read the description from the metadata of a file.
-
-    Args:
-        checked: whether the file has a checksum, see `check_seal`.
-    """
+    """Read the description from the metadata of a file that is `checked` if it ends with its checksum."""
     values = {name.removeprefix(PREFIX): value for name, value in properties.items() if name.startswith(PREFIX)}
     if values.get("format") != FORMAT:
         raise OnnxError(f"{source}: expected an ONNX file that hiercos export wrote, got one without its metadata")
-    if values.get("version") not in [str(version) for version in READABLE]:
-        raise OnnxError(f"{source}: expected {FORMAT} version {READABLE[0]} to {VERSION}, got {values.get('version')}")
-    if not checked and values["version"] == str(VERSION):
+    if values.get("version") != str(VERSION):
+        raise OnnxError(f"{source}: expected {FORMAT} version {VERSION}, got {values.get('version')}")
+    if not checked:
         raise OnnxError(f"{source}: the file was changed after it was written (it does not end with its SHA-256)")
     try:
         return _description(values)
@@ -144,14 +138,13 @@ def read_description(properties: Mapping[str, str], source: str, *, checked: boo
 
 def _description(values: Mapping[str, str]) -> OnnxDescription:
     check_choice("kind", values["kind"], get_args(Kind))
-    rule = {"name": values["rule"]} if values["version"] == "1" else json.loads(values["rule"])
     names = ("preprocessing", "text_features", "calibration")
-    transform, text_file, calibration = (_optional(values, name) for name in names)
+    transform, text_file, calibration = (json.loads(values.get(name, "null")) for name in names)
     return OnnxDescription(
         taxonomy_from_dict(json.loads(values["taxonomy"])),
         values["kind"],  # type: ignore[arg-type]  # one of the kinds
         values["method"],
-        rule_from_dict(rule),
+        rule_from_dict(json.loads(values["rule"])),
         _temperature(json.loads(values["temperature"])),
         None if transform is None else PixelTransform(**transform),
         None if text_file is None else TextFile(**text_file),
@@ -165,12 +158,6 @@ def _temperature(value: object) -> float:
     return float(value)  # type: ignore[arg-type]
 
 
-def _optional(values: Mapping[str, str], name: str) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = json.loads(values[name]) if name in values else None
-    return found
-
-
-ENDING = ".text.safetensors"  # of versions 1 and 2
 VALUES = "text_features"  # metadata key of the JSON values in the safetensors file
 
 
@@ -228,8 +215,8 @@ def read_text_map(path: Path, expected: TextFile) -> TextMap:
     """Read the text feature file beside an ONNX file."""
     if Path(expected.name).name != expected.name:
         raise OnnxError(f"{path}: expected a text feature file beside it, got {expected.name!r}")
-    renamed = (f"{path.stem}{ENDING}", text_map_name(path, expected.sha256))  # together with the ONNX file
-    files = [file for name in (expected.name, *renamed) if (file := path.with_name(name)).is_file()]
+    names = (expected.name, text_map_name(path, expected.sha256))  # the second if both files were renamed
+    files = [file for name in names if (file := path.with_name(name)).is_file()]
     if not files:
         missing = path.with_name(expected.name)
         raise OnnxError(f"{missing}: there is no such file; {path.name} needs it beside it to read texts")

@@ -52,6 +52,11 @@ class Setting:
     changes: Mapping[str, Any]  # options of the method that differ from the published ones
 
     @property
+    def row(self) -> str:
+        """Name of its row in the table."""
+        return self.name if self.changes or self.name == "published" else f"{self.name} (published)"
+
+    @property
     def trained(self) -> dict[str, Any]:
         """The changes that affect training."""
         return {option: value for option, value in self.changes.items() if option not in SCORING}

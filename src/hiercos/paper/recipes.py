@@ -128,12 +128,14 @@ def read_recipe(path: Path) -> Recipe:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     if not isinstance(values, dict):
         raise RecipeError(f"{path}: expected keys with values, got {values!r}")
-    faults = [*_form_faults(values)]
-    recipe = None if faults else _recipe(path.stem, values)
-    faults = faults if recipe is None else recipe_faults(recipe)
-    if recipe is not None and recipe.dataset != path.parent.name:
+    if faults := [*_form_faults(values)]:
+        raise RecipeError(f"{path}: {fault}" for fault in faults)
+    with reading(f"{path}: not a recipe", RecipeError):
+        recipe = _recipe(path.stem, values)
+        faults = recipe_faults(recipe)
+    if recipe.dataset != path.parent.name:
         faults.append(f"dataset: expected {path.parent.name!r}, the name of its folder, got {recipe.dataset!r}")
-    if recipe is None or faults:
+    if faults:
         raise RecipeError(f"{path}: {fault}" for fault in faults)
     return recipe
 
@@ -152,42 +154,14 @@ def _recipe(name: str, values: Mapping[str, Any]) -> Recipe:
 
 
 def _form_faults(values: Mapping[str, Any]) -> Iterator[str]:
-    """Faults in the structure of a file: unknown, missing and malformed keys."""
+    """Faults in the structure of a file: unknown and missing keys, and settings without a source."""
     yield from (f"unknown key {key!r}{suggestion(str(key), KEYS)}" for key in values if key not in KEYS)
     yield from (f"{key}: it is missing" for key in REQUIRED if key not in values)
-    if "seeds" in values:
-        yield from _entry_faults("seeds", values["seeds"])
-    for section in SECTIONS:
-        content = values.get(section, {})
-        if not isinstance(content, dict):
-            yield f"{section}: expected keys with values, got {content!r}"
-            continue
-        for key, entry in content.items():
-            yield from _entry_faults(f"{section}.{key}", entry)
-        if section in values and section != "training" and "name" not in content:
-            yield f"{section}.name: it is missing"
-    references = values.get("published", [])
-    if not isinstance(references, list) or not all(isinstance(reference, dict) for reference in references):
-        yield f"published: expected a list of rows, each with its table and row, got {references!r}"
-    else:
-        yield from (fault for reference in references for fault in _reference_form_faults(reference))
-    if not all(isinstance(sentence, str) for sentence in values.get("differs", [])):
-        yield f"differs: expected a list of sentences, got {values['differs']!r}"
-
-
-def _entry_faults(key: str, entry: object) -> Iterator[str]:
-    if not isinstance(entry, dict) or set(entry) != ENTRY or not isinstance(entry["source"], str):
-        yield f"{key}: expected {{value: …, source: …}}, got {entry!r}"
-    elif key == "seeds" and not (
-        isinstance(entry["value"], list) and all(type(seed) is int for seed in entry["value"])
-    ):
-        yield f"seeds: expected a list of integers, got {entry['value']!r}"
-
-
-def _reference_form_faults(reference: Mapping[str, Any]) -> Iterator[str]:
-    known = [field.name for field in fields(Reference)]
-    yield from (f"published: unknown key {key!r}{suggestion(str(key), known)}" for key in reference if key not in known)
-    yield from (f"published: {key} is missing in {reference!r}" for key in ("table", "row") if key not in reference)
+    entries = {f"{name}.{key}": entry for name in SECTIONS for key, entry in (values.get(name) or {}).items()}
+    entries |= {"seeds": values["seeds"]} if "seeds" in values else {}
+    for key, entry in entries.items():
+        if not isinstance(entry, dict) or set(entry) != ENTRY:
+            yield f"{key}: expected {{value: …, source: …}}, got {entry!r}"
 
 
 def recipe_faults(recipe: Recipe) -> list[str]:

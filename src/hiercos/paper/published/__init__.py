@@ -10,11 +10,11 @@ from typing import Any
 
 from hiercos.errors import FaultsError, suggestion
 from hiercos.metrics import metric_spec
+from hiercos.report import Estimate
 
 __all__ = [
     "Note",
     "PublishedError",
-    "PublishedFigure",
     "PublishedRow",
     "PublishedTable",
     "published",
@@ -25,18 +25,6 @@ __all__ = [
 
 class PublishedError(FaultsError):
     """A table, data set or row that is not in the paper."""
-
-
-@dataclass(frozen=True)
-class PublishedFigure:
-    """A published mean in the units of results.csv (accuracies are fractions), with its half-width.
-
-    The half-width follows the published convention: Student's t over five seeds with the population standard
-    deviation (ddof 0); nan where the paper prints none.
-    """
-
-    mean: float
-    half_width: float
 
 
 @dataclass(frozen=True)
@@ -54,7 +42,9 @@ class PublishedRow:
     dataset: str  # name of the data set
     name: str  # name used by recipes and commands
     label: str  # name printed in the paper; an asterisk marks figures copied from another paper
-    figures: Mapping[str, PublishedFigure | None]  # figures by column; None where the paper leaves the cell blank
+    # figures by column in the units of results.csv (accuracies are fractions), None for a blank cell; half-widths by the
+    # published convention: Student's t over five seeds, population deviation; nan where none is printed
+    figures: Mapping[str, Estimate | None]
     notes: tuple[Note, ...]  # remarks about the row
 
     @property
@@ -123,7 +113,7 @@ def published(table: str | int, dataset: str, method: str) -> PublishedRow:
 
     Example:
         >>> published("cifar100", "cifar100", "hier-cos").figures["hops"]
-        PublishedFigure(mean=0.93, half_width=0.001)
+        Estimate(mean=0.93, half_width=0.001)
     """
     return published_table(table).row(dataset, method)
 
@@ -149,10 +139,10 @@ def _row(values: Mapping[str, Any]) -> PublishedRow:
     )
 
 
-def _figure(column: str, printed: list[float | None] | None) -> PublishedFigure | None:
+def _figure(column: str, printed: list[float | None] | None) -> Estimate | None:
     """A cell [mean, half-width] as printed, in the units of results.csv."""
     if printed is None:
         return None
     scale = metric_spec(column).scale
     mean, half_width = (math.nan if value is None else value / scale for value in printed)
-    return PublishedFigure(mean, half_width)
+    return Estimate(mean, half_width)
