@@ -54,8 +54,6 @@ def listed(names: Iterable[str], most: int, separator: str = ", ") -> str:
 
     Args:
         names: names of any number, "" without any.
-        most: maximum number of names to show.
-        separator: text between two names.
 
     Example:
         >>> listed(["cat", "dog", "car"], 2), listed(["cat", "dog"], 2)
@@ -74,7 +72,6 @@ def reading(what: str, error: "type[FaultsError]") -> Iterator[None]:
 
     Args:
         what: begin of the message, such as "data.npz: array 'features' is damaged".
-        error: type of the error that is raised instead.
     """
     try:
         yield

@@ -32,7 +32,6 @@ def fits(value: object, kind: Any) -> bool:
     """Whether a value fits a type annotation; an integer is a number too, but True and False are neither.
 
     Args:
-        value: value to check.
         kind: annotation: int, float, bool, str, None, dict, list, a Literal, a Sequence of one of these, or a
             union of them.
 
@@ -97,7 +96,6 @@ def option_faults(
         owner: name of the object that has the options, for messages, such as "method 'hxe'".
         options: option values by name.
         kinds: type annotations by option name, at least those of the known options.
-        known: names of the known options.
 
     Example:
         >>> option_faults("method 'hxe'", {"alhpa": 1, "alpha": "1"}, {"alpha": float}, ["alpha"])[0]
@@ -138,14 +136,7 @@ def json_object(
     """Parse a JSON object.
 
     Args:
-        path: name of the file in messages.
-        content: text of the file, in UTF-8.
-        error: type of the error that is raised.
         finite: whether NaN and infinities, which Python writes, are refused.
-
-    Raises:
-        FaultsError: of the given type, for another encoding, malformed JSON, another value than an object, a number
-            that is not finite, or more than `MOST_LEVELS` levels.
     """
     try:
         constant, number = (_refuse_constant, _finite_float) if finite else (None, None)
@@ -191,7 +182,6 @@ def schema_faults(values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[
     """Faults of the values of an object: a missing key, a wrong type, or a number that is not finite.
 
     Args:
-        values: parsed object.
         schema: annotation of each key, as `hiercos.options.fits` takes it, or dict, list, or a union with them; a key
             whose annotation allows None may be missing.
 

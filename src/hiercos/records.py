@@ -44,48 +44,31 @@ def refuse_finished_run(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Record:
-    """One finished run under one decision rule.
+    """One finished run under one decision rule."""
 
-    Attributes:
-        method: name of the method in the registry.
-        uses_tree: whether the method learns from the taxonomy, or only its classes.
-        rule: decision rule on the scores; "none" for the method's own order.
-        temperature: temperature of the posterior, fitted on validation; None without a rule.
-        seed: seed of the run.
-        config: training settings as JSON values.
-        data: name, source, fingerprint and sizes of the data.
-        taxonomy: fingerprint and shape of the taxonomy.
-        metrics: metrics of the test split by name; nan where a metric is undefined.
-        history: number, loss, top1, hops, seconds and log_loss of each epoch.
-        best_epoch: number of the epoch whose weights were kept.
-        train_seconds: seconds spent in training and validation.
-        versions: versions of Python and of the packages that a result depends on.
-        environment: threads, processes, device and numerical libraries, which can change the last bits of a result;
-            None if it is not known.
-        tuning: search on validation data that chose the settings: its budget, criterion, seed, the chosen trial and all
-            trials with their settings and values; None without a search.
-        choice: what the method's solver chose and why, as a sentence; "" without one.
-        learned: number of rows that the final model learned from, and where its settings and its temperature come from.
-        fitted_rule: the rule with its fitted parameters, see `Rule.to_dict`; None without one.
-    """
-
-    method: str
-    uses_tree: bool
-    rule: str
-    seed: int
-    config: Mapping[str, Any]
-    data: Mapping[str, Any]
-    taxonomy: Mapping[str, Any]
-    metrics: Mapping[str, float]
-    history: list[Mapping[str, float]]
-    best_epoch: int
-    train_seconds: float
-    versions: Mapping[str, str]
-    temperature: float | None = None
+    method: str  # name of the method in the registry
+    uses_tree: bool  # whether the method learns from the taxonomy, or only its classes
+    rule: str  # decision rule on the scores; "none" for the method's own order
+    seed: int  # seed of the run
+    config: Mapping[str, Any]  # training settings as JSON values
+    data: Mapping[str, Any]  # name, source, fingerprint and sizes of the data
+    taxonomy: Mapping[str, Any]  # fingerprint and shape of the taxonomy
+    metrics: Mapping[str, float]  # metrics of the test split by name; nan where a metric is undefined
+    history: list[Mapping[str, float]]  # number, loss, top1, hops, seconds and log_loss of each epoch
+    best_epoch: int  # number of the epoch whose weights were kept
+    train_seconds: float  # seconds spent in training and validation
+    versions: Mapping[str, str]  # versions of Python and of the packages that a result depends on
+    temperature: float | None = None  # temperature of the posterior, fitted on validation; None without a rule
+    # threads, processes, device and numerical libraries, which can change the last bits of a result; None if it is not
+    # known
     environment: Mapping[str, Any] | None = None
+    # search on validation data that chose the settings: its budget, criterion, seed, the chosen trial and all trials
+    # with their settings and values; None without a search
     tuning: Mapping[str, Any] | None = None
-    choice: str = ""
+    choice: str = ""  # what the method's solver chose and why, as a sentence; "" without one
+    # the rule with its fitted parameters, see `Rule.to_dict`; None without one
     fitted_rule: Mapping[str, Any] | None = None
+    # number of rows that the final model learned from, and where its settings and its temperature come from
     learned: Mapping[str, Any] | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -175,12 +158,7 @@ def records_json(records: Iterable[Record]) -> str:
 
 
 def read_records(folder: Path | storage.Folder) -> dict[str, Record]:
-    """Records of a finished run by rule, "none" first.
-
-    Raises:
-        RecordError: for a file that is not one of records.
-        StorageError: for a folder without records, or with a file that was changed after it was written.
-    """
+    """Records of a finished run by rule, "none" first."""
     files = storage.opened(folder)
     path = files.path / RECORD_FILE
     if RECORD_FILE not in files:

@@ -48,9 +48,6 @@ def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Stream whose content gets the name of a file at the end of the block; nothing is left after an error.
 
     A symbolic link stays one and the file behind it is replaced. A device or a pipe is written directly.
-
-    Raises:
-        OSError: if the file cannot be written; it names `path`, never the temporary file.
     """
     if _is_stream(path):
         with named_errors(path), open(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:
@@ -128,11 +125,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def check_regular(path: str | os.PathLike[str], error: type[FaultsError] = DataError) -> None:
-    """Raise an error of this type for a folder, a pipe or a device, which could block or never end.
-
-    Raises:
-        OSError: if there is no such file.
-    """
+    """Raise an error of this type for a folder, a pipe or a device, which could block or never end."""
     try:
         mode = os.stat(path).st_mode
     except ValueError as fault:  # a name with a null character
@@ -146,9 +139,6 @@ def folder(path: Path) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is missing, and removed again if nothing was written to it.
 
     The lock ends with its process. What ended processes left unfinished is completed or removed.
-
-    Raises:
-        StorageError: if another process holds the lock.
     """
     missing = [each for each in (path, *path.parents) if not os.path.lexists(each)]
     path.mkdir(parents=True, exist_ok=True)
@@ -199,9 +189,6 @@ def commit(path: Path, files: Mapping[str, str | bytes], config: Mapping[str, An
         path: folder, created if missing. Files of an earlier commit that are not written again are removed.
         files: content of each file by name, which may stand one folder below.
         config: JSON values that `config.json` holds beside the checksums.
-
-    Raises:
-        StorageError: if another process writes to the folder, or one of its files is a pipe or a device.
     """
     with folder(path):
         _commit(path, files, config, {})
@@ -246,27 +233,17 @@ def _digest(values: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Folder:
-    """A committed folder, as its `config.json` was when it was opened.
+    """A committed folder, as its `config.json` was when it was opened."""
 
-    Attributes:
-        path: the folder.
-        config: JSON values of `config.json`, without checksums.
-        sums: SHA-256 of each file by name.
-    """
-
-    path: Path
-    config: Mapping[str, Any]
-    sums: Mapping[str, str]
+    path: Path  # the folder
+    config: Mapping[str, Any]  # JSON values of `config.json`, without checksums
+    sums: Mapping[str, str]  # SHA-256 of each file by name
 
     def __contains__(self, name: str) -> bool:
         return name in self.sums
 
     def content(self, name: str) -> bytes:
-        """Content of a listed file, compared with its checksum.
-
-        Raises:
-            StorageError: if the file is missing or was changed, or if another process has replaced the folder.
-        """
+        """Content of a listed file, compared with its checksum."""
         path = self.path / name
         found = [each for each in (path, _next(path)) if each.exists()]
         for each in found:
@@ -281,22 +258,14 @@ class Folder:
         raise StorageError(f"{path}: {f'{changed} (its SHA-256 differs)' if found else missing}")
 
     def check(self, optional: Container[str] = ()) -> None:
-        """Compare all files with their checksums; see `content`.
-
-        Args:
-            optional: names of files that may be missing.
-        """
+        """Compare all files with their checksums; see `content`."""
         for name in self.sums:
             if name not in optional or (self.path / name).exists():
                 self.content(name)
 
 
 def opened(path: "str | Path | Folder") -> Folder:
-    """Open a committed folder; one that is open already is returned, so that its files belong together.
-
-    Raises:
-        StorageError: for a folder without `config.json`, or with one that was changed.
-    """
+    """Open a committed folder; one that is open already is returned, so that its files belong together."""
     if isinstance(path, Folder):
         return path
     file = Path(path) / CONFIG

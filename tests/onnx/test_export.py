@@ -188,11 +188,6 @@ def test_an_exported_model_can_have_every_rule(name: str) -> None:
     assert changed.opened().rule == rule(name)
 
 
-def test_a_file_of_the_first_version_is_still_read() -> None:
-    values = {**of_vectors().export.description.properties(), "hiercos.version": "1", "hiercos.rule": "crm"}
-    assert read_description(values, "old.onnx", checked=False).rule == rule("crm")
-
-
 def test_a_feature_that_never_varied_is_ignored_by_the_graph_too() -> None:
     features = cloud(TOY17, 34)[0]
     features[:, 0] = 2

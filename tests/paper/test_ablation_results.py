@@ -2,7 +2,8 @@ import csv
 import json
 from dataclasses import replace
 
-from hiercos.paper import AblationGroup, ablation_results
+from hiercos.paper.ablation import ablation_results
+from hiercos.paper.axes import AXIS_DESCRIPTIONS, Setting
 from hiercos.records import Record
 from hiercos.report import results_text
 from hiercos.report.page import report_html
@@ -18,10 +19,10 @@ OFF = [run(seed, alpha=0, subspace_cosine=0.87, hops=0.8) for seed in (0, 1)]
 PUBLISHED = [run(seed, subspace_cosine=0.97, hops=0.9) for seed in (0, 1)]
 NEITHER = [run(seed, subspace_cosine=0.5, hops=0.7) for seed in (0, 1)]
 GROUPS = [
-    AblationGroup("regulariser", "Its form.", "off", False, OFF),
-    AblationGroup("regulariser", "Its form.", "published", True, PUBLISHED),
-    AblationGroup("span", "Axes.", "both", True, PUBLISHED),
-    AblationGroup("span", "Axes.", "neither", False, NEITHER),
+    (Setting("regulariser", "off", {"alpha": 0.0}), OFF),
+    (Setting("regulariser", "published", {}), PUBLISHED),
+    (Setting("span", "both", {}), PUBLISHED),
+    (Setting("span", "neither", {"ancestors": False}), NEITHER),
 ]
 
 
@@ -50,7 +51,7 @@ def test_the_cosine_with_and_without_the_regulariser_is_said() -> None:
 
 def test_a_setting_with_more_hops_is_said_with_its_intervals() -> None:
     better = [run(seed, hops=0.95, subspace_cosine=0.9) for seed in (0, 1)]
-    groups = [*GROUPS[2:], AblationGroup("span", "Axes.", "more", False, better)]
+    groups = [*GROUPS[2:], (Setting("span", "more", {"ancestors": False}), better)]
     assert "span: against both (published), more gains 0.050 of HOPS" in str(ablation_results(groups).verdict)
 
 
@@ -70,6 +71,6 @@ def test_the_rows_name_axis_setting_and_seed() -> None:
 
 def test_the_page_has_a_part_for_every_axis() -> None:
     text = report_html(ablation_results(GROUPS))
-    assert text.index(">regulariser</h2>") < text.index("Its form.") < text.index(">span</h2>")
+    assert text.index(">regulariser</h2>") < text.index(AXIS_DESCRIPTIONS["regulariser"]) < text.index(">span</h2>")
     assert text.count("Cosine: between an embedding") == 1
     assert "Methods: hier-cos: width 7." in text  # what differs between the settings is no option of all

@@ -31,15 +31,11 @@ ROWS_AT_ONCE = 65536  # rows compared with the first one at a time
 
 @dataclass(frozen=True)
 class FeatureOrigin:
-    """Origin of features that `hiercos embed` computed: the backbone and the raw data.
+    """Origin of features that `hiercos embed` computed: the backbone and the raw data."""
 
-    Attributes:
-        backbone: identity of the backbone as JSON values: name, options, preprocessing and hash of the weights.
-        fingerprint: `Dataset.fingerprint` of the images or texts; "" if unknown.
-    """
-
+    # identity of the backbone as JSON values: name, options, preprocessing and hash of the weights
     backbone: Mapping[str, Any]
-    fingerprint: str = ""
+    fingerprint: str = ""  # `Dataset.fingerprint` of the images or texts; "" if unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,9 +171,6 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
         dataset: data set with a split, or without any.
         test: whether samples without a split have test samples, too.
         targets: whether samples are set aside for the targets of back-off.
-
-    Raises:
-        DataError: if too few different samples leave none to train or to test on, or to set aside.
     """
     is_new, known = dataset.lacks_split, np.count_nonzero(dataset.split == "val")
     if not is_new and known and not targets:

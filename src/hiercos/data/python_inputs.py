@@ -40,9 +40,6 @@ def as_inputs(inputs: Any, kind: Kind) -> Inputs:
     """Inputs of a kind from Python objects; a single text or image counts as a list of one.
 
     Of a DataFrame, the column `text` or `path` is taken, or for vectors all columns.
-
-    Raises:
-        DataError: for the first input that is of another kind, or faulty.
     """
     if getattr(inputs, "columns", None) is not None:
         inputs = inputs.to_numpy() if kind == "vectors" else _column(inputs, kind)
@@ -77,11 +74,7 @@ def _is_single(inputs: Any) -> bool:
 
 
 class PythonImages(Images):
-    """Images as Python objects: paths of files, or Pillow images.
-
-    Args:
-        images: M paths or Pillow images.
-    """
+    """Images as Python objects: paths of files, or Pillow images."""
 
     def __init__(self, images: "Sequence[str | PathLike[str] | Image]") -> None:
         self._images = tuple(images)

@@ -81,7 +81,6 @@ def validation_rows(keys: Sequence[Key], labels: IntArray, available: NDArray[np
     that of the test rows.
 
     Args:
-        keys: content of each sample, M keys.
         labels: label of each sample, shape (M,).
         available: mask of the rows to choose from, shape (M,).
     """
@@ -101,10 +100,8 @@ def completed_split(
     """The split of the data with what it leaves open chosen by hash; see `hiercos.data.completed`.
 
     Args:
-        keys: content of each sample, M keys.
         labels: label of each sample, shape (M,).
         split: split in the data, shape (M,); "" for all samples if they have none.
-        classes: number of classes, which are the labels below it.
         test: whether to choose test samples for data without a split.
         targets: whether to set samples aside to calibrate the targets of back-off, on which nothing else may depend.
     """

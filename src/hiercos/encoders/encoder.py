@@ -69,12 +69,7 @@ class Encoder(Protocol):
         """Kind of inputs that the encoder takes."""
 
     def samples(self, inputs: Inputs, config: ReadConfig) -> Samples:
-        """Samples for the model.
-
-        Args:
-            inputs: M inputs of the encoder's kind.
-            config: settings for reading inputs.
-        """
+        """Samples for the model."""
 
 
 @dataclass(frozen=True)
@@ -92,15 +87,10 @@ class TfidfEncoder:
 
 @dataclass(frozen=True)
 class FrozenEncoder:
-    """Encoder of images or texts by a frozen backbone.
+    """Encoder of images or texts by a frozen backbone."""
 
-    Attributes:
-        backbone: backbone that computes the features.
-        found_by_name: whether `load_backbone` finds its weights by name and options.
-    """
-
-    backbone: Backbone
-    found_by_name: bool = True
+    backbone: Backbone  # backbone that computes the features
+    found_by_name: bool = True  # whether `load_backbone` finds its weights by name and options
 
     @property
     def kind(self) -> Kind:
@@ -117,14 +107,10 @@ class JoinedEncoder:
     """Encoder of texts by TF-IDF vectors with the features of a frozen backbone beside them.
 
     N-grams know rare words, a sentence model knows paraphrases; linear heads use both.
-
-    Attributes:
-        tfidf: encoder of the first columns.
-        frozen: encoder of the last columns.
     """
 
-    tfidf: TfidfEncoder
-    frozen: FrozenEncoder
+    tfidf: TfidfEncoder  # encoder of the first columns
+    frozen: FrozenEncoder  # encoder of the last columns
     kind: Kind = "texts"
 
     def samples(self, inputs: Inputs, config: ReadConfig) -> VectorSamples:
@@ -164,9 +150,6 @@ def check_backbone_source(name: object, options: Mapping[str, Any], *, from_file
         name: name of the backbone in the file.
         options: options of the backbone in the file.
         from_file: whether the weights come with the file, so that the name is only that of an architecture.
-
-    Raises:
-        BackboneError: for another source, naming --trust-backbone.
     """
     prefix, _, model = str(name).rpartition(":")
     is_architecture = from_file and prefix == "timm" and not {":", "/"} & set(model)
@@ -185,9 +168,6 @@ def encoder_of_identity(identity: Mapping[str, Any], width: int, *, trust_backbo
         identity: value of `Backbone.identity`.
         width: number of features F.
         trust_backbone: whether the backbone may be loaded from a path or the Hub.
-
-    Raises:
-        BackboneError: if the backbone cannot be loaded, is not trusted, or differs in any weight.
     """
     if not trust_backbone:
         check_backbone_source(identity["name"], identity["options"], from_file=False)

@@ -18,36 +18,22 @@ POINTS = 60  # points of a curve of precision against coverage
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Every answer to M test samples.
+    """Every answer to M test samples."""
 
-    Attributes:
-        rows: row of each sample in the test split, shape (M,).
-        labels: true class of each sample, shape (M,).
-        nodes: answered node, shape (M,); -1 for the root.
-        probabilities: probability of the answer, shape (M,).
-    """
-
-    rows: IntArray
-    labels: IntArray
-    nodes: IntArray
-    probabilities: FloatArray
+    rows: IntArray  # row of each sample in the test split, shape (M,)
+    labels: IntArray  # true class of each sample, shape (M,)
+    nodes: IntArray  # answered node, shape (M,); -1 for the root
+    probabilities: FloatArray  # probability of the answer, shape (M,)
 
 
 @dataclass(frozen=True, eq=False)
 class NodeStatistics:
-    """Statistics of every node over the test samples of the classes at or below it, shape (N,) each.
+    """Statistics of every node over the test samples of the classes at or below it, shape (N,) each."""
 
-    Attributes:
-        support: number of samples.
-        accuracy: share of the samples whose answer is at or below the node too; nan without samples.
-        severity: mean tree distance of the wrong answers; nan without any.
-        gain: accuracy minus that of the reference variant; nan without a reference or samples.
-    """
-
-    support: IntArray
-    accuracy: FloatArray
-    severity: FloatArray
-    gain: FloatArray
+    support: IntArray  # number of samples
+    accuracy: FloatArray  # share of the samples whose answer is at or below the node too; nan without samples
+    severity: FloatArray  # mean tree distance of the wrong answers; nan without any
+    gain: FloatArray  # accuracy minus that of the reference variant; nan without a reference or samples
 
 
 def node_statistics(variant: VariantAnswers, reference: VariantAnswers | None) -> NodeStatistics:
@@ -83,21 +69,13 @@ def worst_rows(variant: VariantAnswers) -> IntArray:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer.
+    """A wrong answer."""
 
-    Attributes:
-        row: row in the test split.
-        true: node of the true class.
-        answer: answered node, -1 for the root.
-        distance: tree distance of the two.
-        probabilities: probability of each node on the two paths.
-    """
-
-    row: int
-    true: int
-    answer: int
-    distance: int
-    probabilities: Mapping[int, float]
+    row: int  # row in the test split
+    true: int  # node of the true class
+    answer: int  # answered node, -1 for the root
+    distance: int  # tree distance of the two
+    probabilities: Mapping[int, float]  # probability of each node on the two paths
 
 
 def mistake(variant: VariantAnswers, row: int) -> Mistake:
@@ -145,27 +123,16 @@ def confused_pairs(variant: VariantAnswers, *, most: int = MOST_PAIRS, of_each: 
 
 @dataclass(frozen=True)
 class LevelCurves:
-    """Confidence and precision of the likeliest node of one level; a class that ends above it is its own node there.
+    """Confidence and precision of the likeliest node of one level; a class that ends above it is its own node there."""
 
-    Attributes:
-        level: level, 1 is the coarsest.
-        confidence: mean confidence in each bin of confidence that has samples.
-        accuracy: share of right predictions in the same bins.
-        samples: number of samples in the same bins.
-        coverage: shares of the samples, the most confident first.
-        precision: share of right predictions among them.
-        answered: share of the samples that the variant answers at this level or deeper, or with a class above it.
-        answered_precision: share of these whose answer is right at this level; nan without any.
-    """
-
-    level: int
-    confidence: tuple[float, ...]
-    accuracy: tuple[float, ...]
-    samples: tuple[int, ...]
-    coverage: tuple[float, ...]
-    precision: tuple[float, ...]
-    answered: float
-    answered_precision: float
+    level: int  # level, 1 is the coarsest
+    confidence: tuple[float, ...]  # mean confidence in each bin of confidence that has samples
+    accuracy: tuple[float, ...]  # share of right predictions in the same bins
+    samples: tuple[int, ...]  # number of samples in the same bins
+    coverage: tuple[float, ...]  # shares of the samples, the most confident first
+    precision: tuple[float, ...]  # share of right predictions among them
+    answered: float  # share of the samples that the variant answers at this level or deeper, or with a class above it
+    answered_precision: float  # share of these whose answer is right at this level; nan without any
 
 
 def level_curves(variant: VariantAnswers) -> tuple[LevelCurves, ...]:
@@ -187,11 +154,8 @@ def _level_curve(
     """Curves of one level, from arrays of shape (M,).
 
     Args:
-        level: level, 1 is the coarsest.
-        confidence: probability of the likeliest node.
         right: 1 if it is the true one, else 0.
         given: node that the variant answers at the level, -1 if it stops above.
-        wanted: true node at the level.
     """
     bins, count = reliability_bins(confidence, right), len(right)
     running = np.cumsum(right[np.argsort(-confidence, kind="stable")]) / np.arange(1, count + 1)
@@ -212,38 +176,22 @@ def _level_curve(
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """Test answers of one variant, analysed.
+    """Test answers of one variant, analysed."""
 
-    Attributes:
-        variant: name of the variant.
-        seed: seed of the run.
-        reference: name of the variant that gains refer to; "" without one.
-        taxonomy: taxonomy of the classes, a tree.
-        nodes: statistics of its nodes.
-        answers: answers to the test samples, or to evenly spaced ones if there are many.
-        total: number of all test samples.
-        mistakes: worst mistakes, the farthest and most confident first.
-        pairs: most confused pairs of classes, the most frequent first.
-        suspected_labels: mistakes that are far and confident: the label may be wrong.
-        levels: confidence at each level.
-        rankings: rankings of the classes by some variants.
-        hops_weights: weight of each rank in HOPS for the class with the most samples, shape (C,).
-        inputs: stored inputs by row, each with a "name" and a "text" or an "image".
-    """
-
-    variant: str
-    seed: int
-    reference: str
-    taxonomy: Taxonomy
-    nodes: NodeStatistics
-    answers: Answers
-    total: int
-    mistakes: tuple[Mistake, ...]
-    pairs: tuple[ConfusedPair, ...]
-    suspected_labels: tuple[Mistake, ...]
-    levels: tuple[LevelCurves, ...]
-    rankings: VariantRankings
-    hops_weights: FloatArray
+    variant: str  # name of the variant
+    seed: int  # seed of the run
+    reference: str  # name of the variant that gains refer to; "" without one
+    taxonomy: Taxonomy  # taxonomy of the classes, a tree
+    nodes: NodeStatistics  # statistics of its nodes
+    answers: Answers  # answers to the test samples, or to evenly spaced ones if there are many
+    total: int  # number of all test samples
+    mistakes: tuple[Mistake, ...]  # worst mistakes, the farthest and most confident first
+    pairs: tuple[ConfusedPair, ...]  # most confused pairs of classes, the most frequent first
+    suspected_labels: tuple[Mistake, ...]  # mistakes that are far and confident: the label may be wrong
+    levels: tuple[LevelCurves, ...]  # confidence at each level
+    rankings: VariantRankings  # rankings of the classes by some variants
+    hops_weights: FloatArray  # weight of each rank in HOPS for the class with the most samples, shape (C,)
+    # stored inputs by row, each with a "name" and a "text" or an "image"
     inputs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
 

@@ -43,8 +43,6 @@ def posterior_rows(folder: Path, rule_name: str, *, held_out: bool = False) -> F
     As in the metrics of a record, a sample labelled with an inner node counts for the log loss alone.
 
     Args:
-        folder: folder of the run.
-        rule_name: name of the decision rule that ranks the classes.
         held_out: whether to take the held-out samples instead of those of the test split.
 
     Returns:
@@ -73,9 +71,7 @@ def top1_and_distances(decision: Decision, labels: IntArray, taxonomy: Taxonomy)
     """Top-1 and AHD@1 of the answers to samples labelled with a class; an inner node is never right.
 
     Args:
-        decision: answers of M samples.
         labels: label of each sample, shape (M,); those of inner nodes are left out.
-        taxonomy: taxonomy of the classes.
 
     Returns:
         Shape (number of samples labelled with a class, 2).
@@ -91,19 +87,16 @@ def top1_and_distances(decision: Decision, labels: IntArray, taxonomy: Taxonomy)
 
 @dataclass(frozen=True, eq=False)
 class AnswerTable:
-    """Metrics of every variant of a comparison on each row, seed by seed, computed on demand.
+    """Metrics of every variant of a comparison on each row, seed by seed, computed on demand."""
 
-    Attributes:
-        runs: folder and rule name of each run of a variant, by variant name.
-        held_out: whether the rows are those held out while the models were trained, instead of the test split.
-        announce: function called with the name of a variant before its `posterior_rows` are computed, which takes long
-            for many classes; None for none.
-        tables: tables of `answer_rows` or `posterior_rows`, shape (S, M, 2), by variant and names of the columns.
-    """
-
+    # folder and rule name of each run of a variant, by variant name
     runs: Mapping[str, Sequence[tuple[Path, str]]] = field(default_factory=dict)
+    # whether the rows are those held out while the models were trained, instead of the test split
     held_out: bool = False
+    # function called with the name of a variant before its `posterior_rows` are computed, which takes long for many
+    # classes; None for none
     announce: Callable[[str], None] | None = None
+    # tables of `answer_rows` or `posterior_rows`, shape (S, M, 2), by variant and names of the columns
     tables: dict[tuple[str, tuple[str, str]], FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -21,21 +21,16 @@ MAP_ROWS, MAP_RANKS, GROUPS = 120, 20, 100  # samples and ranks of a map of dist
 
 @dataclass(frozen=True, eq=False)
 class VariantRankings:
-    """Rankings of the classes by some variants, and the one that the tree prefers.
+    """Rankings of the classes by some variants, and the one that the tree prefers."""
 
-    Attributes:
-        distances: tree distance of the first k classes from the true one, by name of the variant, shape (S, k) each;
-            the same S samples in all, sorted by class in tree order.
-        best: the same for the order that the tree prefers, shape (S, k).
-        log_probabilities: mean natural logarithm of the probabilities by method, shape (G, G) each: rows are true
-            classes, columns classes, both in tree order and averaged in G groups of neighbours; nan without samples.
-        ideal: minus the tree distance between the groups, shape (G, G).
-    """
-
+    # tree distance of the first k classes from the true one, by name of the variant, shape (S, k) each; the same S
+    # samples in all, sorted by class in tree order
     distances: Mapping[str, IntArray]
-    best: IntArray
+    best: IntArray  # the same for the order that the tree prefers, shape (S, k)
+    # mean natural logarithm of the probabilities by method, shape (G, G) each: rows are true classes, columns classes,
+    # both in tree order and averaged in G groups of neighbours; nan without samples
     log_probabilities: Mapping[str, FloatArray]
-    ideal: FloatArray
+    ideal: FloatArray  # minus the tree distance between the groups, shape (G, G)
 
     @property
     def worst(self) -> IntArray:
@@ -86,7 +81,6 @@ def mean_logs(variant: VariantAnswers, group_of: IntArray) -> FloatArray:
     """Mean log-probability of each group of classes for the samples of each group, shape (G, G); nan without samples.
 
     Args:
-        variant: tested variant.
         group_of: group of each class, shape (C,), numbered from 0.
     """
     sizes = np.bincount(group_of)

@@ -21,29 +21,16 @@ PRIOR_COLUMNS = ("class", "prior")
 
 @dataclass(frozen=True)
 class RowWeights:
-    """Weights of the classes by row number; a row without weights keeps its probabilities.
+    """Weights of the classes by row number; a row without weights keeps its probabilities."""
 
-    Attributes:
-        table: distinct weights of the classes, shape (K, C), bool for allowed classes; the last row, all 1, is that of
-            inputs without weights.
-        places: row of the table with an input's weights, by the input's row number.
-        source: name of the file in messages.
-    """
-
+    # distinct weights of the classes, shape (K, C), bool for allowed classes; the last row, all 1, is that of inputs
+    # without weights
     table: Floats | NDArray[np.bool_]
-    places: Mapping[int, int]
-    source: str
+    places: Mapping[int, int]  # row of the table with an input's weights, by the input's row number
+    source: str  # name of the file in messages
 
     def applied(self, posterior: Posterior, numbers: Sequence[int]) -> Posterior:
-        """The posterior of a batch, re-weighted.
-
-        Args:
-            posterior: probabilities of B inputs.
-            numbers: row number of each input.
-
-        Raises:
-            PosteriorError: naming the first row in which no class is left.
-        """
+        """The posterior of a batch, re-weighted."""
         given = self.table[[self.places.get(number, -1) for number in numbers]]  # (B, C)
         return posterior.reweighted(given, row_name=lambda row: f"{self.source}: row {numbers[row]}")
 
@@ -52,9 +39,6 @@ def read_row_nodes(path: Path, column: str, taxonomy: Taxonomy) -> RowWeights:
     """Read a column of the input table with the nodes that each row is within, by name, id or path.
 
     Several nodes in a cell are separated by a semicolon; an empty cell allows every class.
-
-    Raises:
-        DataError: for a missing column, or a name that is not in the taxonomy or not unique.
     """
     table = read_table(path, columns=(column,))
     masks: list[NDArray[np.bool_]] = []
@@ -74,9 +58,6 @@ def read_row_priors(path: Path, taxonomy: Taxonomy) -> RowWeights:
     """Read prior weights: a table with the columns `row`, `label` and `weight`, one line for each row and class.
 
     A class without a line has weight 0 in a row that has lines, and a row without lines keeps its probabilities.
-
-    Raises:
-        DataError: for a missing column, an unknown class, or a number that is not one.
     """
     table = read_table(path, columns=(ROW, LABEL, WEIGHT))
     nodes = LabelReader(taxonomy).read(table.columns[LABEL], source=str(path), row_name=table.row_name)
@@ -112,13 +93,6 @@ def read_costs(path: Path, taxonomy: Taxonomy) -> LeastCost:
     The column `answer` has the class or inner node that the row is about, by name, id or path; an empty cell is the
     root, "cannot say". The other columns are named like the classes, and their cells are the costs of this answer if
     the class is the true one.
-
-    Args:
-        path: table, such as costs.csv.
-        taxonomy: taxonomy of the classes.
-
-    Raises:
-        DataError: for a missing or unknown column, an unknown answer, or a cell that is not a number.
     """
     names = _class_columns(taxonomy)
     table = read_table(path, columns=(ANSWER, *names))
@@ -150,16 +124,7 @@ def _cost(where: str, cell: str) -> float:
 
 
 def read_class_prior(path: Path, taxonomy: Taxonomy) -> tuple[float, ...]:
-    """Prior of every class, in class order, scaled to a sum of 1.
-
-    Args:
-        path: table with one row for each class: its name, id or path, and a number above 0.
-        taxonomy: taxonomy of the classes.
-
-    Raises:
-        DataError: for a missing file or column, an unknown class, a class that is missing or given twice, and a prior
-            that is not a number above 0.
-    """
+    """Prior of every class, in class order, scaled to a sum of 1."""
     if path.suffix.lower() not in DELIMITERS or not path.is_file():
         raise DataError(f"{path}: expected a CSV or TSV file with the columns class and prior")
     with delimited_file(path) as (header, records):

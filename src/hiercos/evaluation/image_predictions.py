@@ -31,9 +31,6 @@ SEVERAL = -1
 class NormalizedNames:
     """Lookup of classes by id, path or unique name; letter case, underscores and repeated spaces are ignored.
 
-    Args:
-        taxonomy: taxonomy of the classes.
-
     Example:
         >>> names = NormalizedNames(Taxonomy.from_paths([("Felidae", "Panthera leo"), ("Canidae", "Canis lupus")]))
         >>> names.find(["no id", "panthera_leo"])
@@ -69,14 +66,6 @@ def matched_images(wanted: Sequence[str], given: Sequence[str], *, source: str) 
 
     Two paths name the same image if they are equal or one is the end of the other, folder by folder: `cats/1.jpg` and
     `/data/cats/1.jpg`.
-
-    Args:
-        wanted: M distinct paths.
-        given: distinct paths to search.
-        source: name of the file with the given paths, for messages.
-
-    Raises:
-        DataError: for every wanted path that matches several given paths, or the same one as another wanted path.
 
     Example:
         >>> matched_images(["cats/1.jpg", "cats/3.jpg"], ["/data/cats/2.jpg", "/data/cats/1.jpg"], source="x.csv")
@@ -115,15 +104,10 @@ def _place(path: tuple[str, ...], whole: dict[tuple[str, ...], int], ends: dict[
 
 
 class ImagePrediction(NamedTuple):
-    """One predicted class.
+    """One predicted class."""
 
-    Attributes:
-        shown: name of the prediction in messages.
-        names: ids, paths and names that may identify the class, the most specific first.
-    """
-
-    shown: str
-    names: tuple[str, ...]
+    shown: str  # name of the prediction in messages
+    names: tuple[str, ...]  # ids, paths and names that may identify the class, the most specific first
 
 
 class ImagePredictions(NamedTuple):
@@ -135,17 +119,11 @@ class ImagePredictions(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """Labels of images.
+    """Labels of images."""
 
-    Attributes:
-        paths: paths of M distinct images.
-        nodes: node of each image's label, -1 for the root, shape (M,).
-        source: name of the file in messages.
-    """
-
-    paths: tuple[str, ...]
-    nodes: IntArray
-    source: str
+    paths: tuple[str, ...]  # paths of M distinct images
+    nodes: IntArray  # node of each image's label, -1 for the root, shape (M,)
+    source: str  # name of the file in messages
 
 
 def read_labelled_images(
@@ -179,15 +157,6 @@ def prediction_scores(
 
     Predictions that are not a class of the taxonomy are left out, and those below move up; of two predictions of the
     same class the first counts. An image without predictions has no ranked class and counts in no metric.
-
-    Args:
-        found: predictions of distinct images.
-        labelled: images to score, with their true classes.
-        taxonomy: taxonomy of the classes.
-        source: name of the prediction file in messages.
-
-    Raises:
-        DataError: if paths are ambiguous, or no labelled image has a prediction that is a class.
     """
     places = matched_images(labelled.paths, [image.image for image in found], source=source)
     if all(place == ABSENT for place in places):
@@ -273,15 +242,7 @@ def prediction_table_faults(names: Sequence[str]) -> list[str]:
 
 
 def read_prediction_table(path: Path, names: Sequence[str]) -> list[ImagePredictions]:
-    """Predictions of each image, the highest score first, images in order of appearance.
-
-    Args:
-        path: .csv or .tsv file.
-        names: names of its columns.
-
-    Raises:
-        DataError: for another kind of file, no column of class names, and every row without an image or a score.
-    """
+    """Predictions of each image, the highest score first, images in order of appearance."""
     if path.suffix.lower() not in DELIMITERS:
         raise DataError(f"{path}: expected predictions by image in {' or '.join(DELIMITERS)}")
     image = next(name for name in IMAGES if name in names)

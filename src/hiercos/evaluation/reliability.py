@@ -11,31 +11,19 @@ BINS = 10  # bins of confidence, of equal width
 
 
 class LevelAnswers(NamedTuple):
-    """Likeliest node of every level for M samples; see `level_answers`.
+    """Likeliest node of every level for M samples; see `level_answers`."""
 
-    Attributes:
-        confidence: probability of the likeliest node, shape (M, H).
-        right: 1 if it is the true one and 0 if not, shape (M, H); nan where the label does not say.
-    """
-
-    confidence: FloatArray
-    right: FloatArray
+    confidence: FloatArray  # probability of the likeliest node, shape (M, H)
+    right: FloatArray  # 1 if it is the true one and 0 if not, shape (M, H); nan where the label does not say
 
 
 class ReliabilityBins(NamedTuple):
-    """Bins of confidence that have samples, K of them; see `reliability_bins`.
+    """Bins of confidence that have samples, K of them; see `reliability_bins`."""
 
-    Attributes:
-        places: number of each bin, shape (K,); bin i holds confidences above i / BINS and up to (i + 1) / BINS.
-        samples: number of samples, shape (K,).
-        confidence: mean confidence, shape (K,).
-        accuracy: share of right answers, shape (K,).
-    """
-
-    places: IntArray
-    samples: IntArray
-    confidence: FloatArray
-    accuracy: FloatArray
+    places: IntArray  # number of each bin, shape (K,); bin i holds confidences above i / BINS and up to (i + 1) / BINS
+    samples: IntArray  # number of samples, shape (K,)
+    confidence: FloatArray  # mean confidence, shape (K,)
+    accuracy: FloatArray  # share of right answers, shape (K,)
 
     @property
     def error(self) -> float:

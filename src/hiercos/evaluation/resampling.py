@@ -37,30 +37,19 @@ class PairedDifference:
 
 @dataclass(frozen=True)
 class ClassAverages:
-    """Columns that are averaged over the classes, each class by the mean of its samples.
+    """Columns that are averaged over the classes, each class by the mean of its samples."""
 
-    Attributes:
-        classes: true class of each sample, shape (M,).
-        columns: positions of these columns in the table of values.
-    """
-
-    classes: IntArray
-    columns: Sequence[int]
+    classes: IntArray  # true class of each sample, shape (M,)
+    columns: Sequence[int]  # positions of these columns in the table of values
 
 
 @dataclass(frozen=True)
 class SampleSums:
-    """Weighted sums over a table of values, linear in the values and in the weights.
+    """Weighted sums over a table of values, linear in the values and in the weights."""
 
-    Attributes:
-        table: values (0 where they do not count), followed by indicators (1 where they count), shape (M, 2K).
-        groups: class of each sample, numbered from 0, shape (M,).
-        columns: positions of the columns that are averaged over the classes.
-    """
-
-    table: FloatArray
-    groups: IntArray
-    columns: Sequence[int]
+    table: FloatArray  # values (0 where they do not count), followed by indicators (1 where they count), shape (M, 2K)
+    groups: IntArray  # class of each sample, numbered from 0, shape (M,)
+    columns: Sequence[int]  # positions of the columns that are averaged over the classes
 
     @classmethod
     def of(cls, values: FloatArray, averages: ClassAverages | None) -> "SampleSums":
@@ -120,8 +109,6 @@ def bootstrap_means(
     Args:
         values: one row per sample, nan where it does not count, shape (M, K).
         averages: columns averaged over the classes; none by default.
-        resamples: number of bootstrap resamples, each of M samples with replacement.
-        seed: random seed of the resampling.
     """
     generator = np.random.default_rng(seed)
     sums = SampleSums.of(values, averages)

@@ -33,17 +33,11 @@ SHOWN = ("precision", "containment", "coverage", "hierarchical_f1", "answered")
 
 @dataclass(frozen=True)
 class SampleMetrics:
-    """Every value of the metric suite for each sample.
+    """Every value of the metric suite for each sample."""
 
-    Attributes:
-        names: names of the K values.
-        values: values, shape (M, K); nan where a sample does not count or too few classes are ranked.
-        labels: label of each sample, a class index or C + node, shape (M,).
-    """
-
-    names: tuple[str, ...]
-    values: FloatArray
-    labels: IntArray
+    names: tuple[str, ...]  # names of the K values
+    values: FloatArray  # values, shape (M, K); nan where a sample does not count or too few classes are ranked
+    labels: IntArray  # label of each sample, a class index or C + node, shape (M,)
 
     @property
     def averages(self) -> ClassAverages:
@@ -185,15 +179,10 @@ def _answered(values: FloatArray) -> int:
 
 @dataclass(frozen=True)
 class LabelledPosterior:
-    """Probabilities of labelled samples.
+    """Probabilities of labelled samples."""
 
-    Attributes:
-        posterior: probabilities of M samples.
-        nodes: true node of each sample, shape (M,).
-    """
-
-    posterior: Posterior
-    nodes: IntArray
+    posterior: Posterior  # probabilities of M samples
+    nodes: IntArray  # true node of each sample, shape (M,)
 
 
 def labelled_posterior(

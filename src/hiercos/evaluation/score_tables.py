@@ -21,36 +21,19 @@ ROUNDING = 0.01  # by which the sum of rounded probabilities may differ from 1
 
 @dataclass(frozen=True)
 class ScoreSet:
-    """Class scores of M samples with their labels.
+    """Class scores of M samples with their labels."""
 
-    Attributes:
-        scores: class scores in the taxonomy's class order, higher is better, shape (M, C).
-        labels: label of each sample, a class index or C + node, shape (M,).
-        depth: number of ranked classes, one for all samples or shape (M,): C for scores, K for K names; the other
-            classes share the lowest score.
-        notes: sentences for the user about predictions and images that were left out.
-        is_ranking: whether the scores only tell an order, because class names were ranked.
-        row_name: name of a sample in messages.
-    """
-
-    scores: ScoreArray
-    labels: IntArray
+    scores: ScoreArray  # class scores in the taxonomy's class order, higher is better, shape (M, C)
+    labels: IntArray  # label of each sample, a class index or C + node, shape (M,)
+    # number of ranked classes, one for all samples or shape (M,): C for scores, K for K names; the other classes share
+    # the lowest score
     depth: int | IntArray
-    notes: tuple[str, ...] = ()
-    is_ranking: bool = False
-    row_name: RowName = row_name
+    notes: tuple[str, ...] = ()  # sentences for the user about predictions and images that were left out
+    is_ranking: bool = False  # whether the scores only tell an order, because class names were ranked
+    row_name: RowName = row_name  # name of a sample in messages
 
     def posterior(self, taxonomy: Taxonomy, source: str) -> Posterior:
-        """The scores as probabilities, normalised to a sum of 1; classes without scores have probability 0.
-
-        Args:
-            taxonomy: taxonomy of the classes.
-            source: name of the file in messages.
-
-        Raises:
-            DataError: for a ranking, and for the first sample whose scores are below 0, or whose sum differs from 1 by
-                more than 0.01.
-        """
+        """The scores as probabilities, normalised to a sum of 1; classes without scores have probability 0."""
         if self.is_ranking:
             raise DataError(f"{source}: expected probabilities of the classes, got a ranking of them")
         scores = np.where(np.isneginf(self.scores), 0, self.scores).astype(np.float64)
@@ -66,11 +49,7 @@ class ScoreSet:
 
 
 def read_score_columns(path: Path, names: Sequence[str]) -> tuple[list[str], ScoreArray, RowName]:
-    """Labels, scores (M, C) in the order of the other columns, and a function that names a row in messages.
-
-    Raises:
-        DataError: for a row of another length, a cell that is not a number, or no rows.
-    """
+    """Labels, scores (M, C) in the order of the other columns, and a function that names a row in messages."""
     if path.suffix.lower() == PARQUET:
         return _read_parquet(path, [name for name in names if name != LABEL])
     return _read_delimited(path)

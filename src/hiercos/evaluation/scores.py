@@ -224,9 +224,6 @@ def read_speciesnet(path: Path) -> list[ImagePredictions]:
     The file is a JSON object with a list `predictions` of one object per image. A class is
     `id;class;order;family;genus;species;common name`, where parts may be blank: a family has no species, and `blank`
     has only an id and a common name. An image that SpeciesNet could not read has no predictions.
-
-    Raises:
-        DataError: for another kind of file, and every image without a path or with mismatched classes and scores.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))

@@ -14,9 +14,6 @@ def checked_embeddings(z: Tensor, num_nodes: int) -> Tensor:
     Args:
         z: coordinates in the node basis, shape (B, N).
         num_nodes: expected width N.
-
-    Raises:
-        ValueError: for another shape.
     """
     if z.ndim != 2 or z.shape[1] != num_nodes:
         raise ValueError(f"expected embeddings of shape (B, {num_nodes}), got {tuple(z.shape)}")
@@ -72,15 +69,8 @@ def node_heights(taxonomy: Taxonomy) -> NDArray[np.int64]:
 def decaying_similarities(taxonomy: Taxonomy, gamma: float) -> FloatArray:
     """(1 - s) exp(-gamma D / D_max) + s of every two classes, with the least s that cosines allow [liang2023].
 
-    Args:
-        taxonomy: the tree.
-        gamma: decay rate of the similarity with distance, above 0.
-
     Returns:
         Similarities from s to 1, shape (C, C), positive semidefinite, 1 on the diagonal.
-
-    Raises:
-        ValueError: if gamma is not above 0.
     """
     if not gamma > 0:
         raise ValueError(f"expected gamma above 0, got {gamma}")

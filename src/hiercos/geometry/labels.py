@@ -17,9 +17,6 @@ def label_nodes(labels: Tensor, taxonomy: Taxonomy, *, inner: bool = False) -> T
         taxonomy: the tree.
         inner: whether labels C + node are allowed.
 
-    Raises:
-        IndexError: for any other label (on a GPU, the device's own error).
-
     Example:
         >>> import torch
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -31,11 +28,7 @@ def label_nodes(labels: Tensor, taxonomy: Taxonomy, *, inner: bool = False) -> T
 
 
 def label_rows(table: Tensor, labels: Tensor) -> Tensor:
-    """Row of each label in a table with one row per label: (K, ...) and (B,) to (B, ...).
-
-    Raises:
-        IndexError: naming the first label that has no row (on a GPU, the device's own error).
-    """
+    """Row of each label in a table with one row per label: (K, ...) and (B,) to (B, ...)."""
     try:
         return table.index_select(0, labels)
     except IndexError as error:
@@ -44,15 +37,11 @@ def label_rows(table: Tensor, labels: Tensor) -> Tensor:
 
 
 class TargetNodes(NamedTuple):
-    """Nodes of a batch of labels.
+    """Nodes of a batch of labels."""
 
-    Attributes:
-        right: True at or above a label, shape (B, N).
-        known: True where it is known whether a node is right: not strictly below a label, unless it is right itself,
-            and nowhere for a sample without labels; shape (B, N).
-    """
-
-    right: Tensor
+    right: Tensor  # True at or above a label, shape (B, N)
+    # True where it is known whether a node is right: not strictly below a label, unless it is right itself, and nowhere
+    # for a sample without labels; shape (B, N)
     known: Tensor
 
 
@@ -63,9 +52,6 @@ def target_nodes(labels: Tensor, taxonomy: Taxonomy) -> TargetNodes:
         labels: class indices, C + node or, for the root, C + N, shape (B,); or nodes of up to K labels of each sample,
             -1 for none, shape (B, K).
         taxonomy: the tree or graph.
-
-    Raises:
-        IndexError: for any other label (on a GPU, the device's own error).
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])

@@ -13,24 +13,18 @@ from hiercos.taxonomy import IntArray, Taxonomy
 
 @dataclass(frozen=True)
 class PaddedLevels:
-    """Columns of all padded levels, each level in node order.
+    """Columns of all padded levels, each level in node order."""
 
-    Attributes:
-        sizes: number of columns of each level, level 1 first.
-        parents: parent column, in the level above, of every column below level 1, shape (T - K_1,); the parent of a
-            repeated class is the same class.
-        node_columns: column of each node at its own level, shape (N,).
-        class_columns: column of each class's ancestor at each level, shape (C, H); the last one is the class itself.
-        column_nodes: node of each column, shape (T,).
-        label_columns: column of each label's ancestor at each level, shape (C + N, H): those of the classes, then of
-            all nodes; -1 below an inner node.
-    """
-
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # number of columns of each level, level 1 first
+    # parent column, in the level above, of every column below level 1, shape (T - K_1,); the parent of a repeated class
+    # is the same class
     parents: IntArray
-    node_columns: IntArray
+    node_columns: IntArray  # column of each node at its own level, shape (N,)
+    # column of each class's ancestor at each level, shape (C, H); the last one is the class itself
     class_columns: IntArray
-    column_nodes: IntArray
+    column_nodes: IntArray  # node of each column, shape (T,)
+    # column of each label's ancestor at each level, shape (C + N, H): those of the classes, then of all nodes; -1 below
+    # an inner node
     label_columns: IntArray
 
     @property

@@ -21,10 +21,6 @@ class BarzDenzlerLoss(nn.Module):
 
     Shape:
         f: (B, C). labels: (B,). weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
-
-    Raises:
-        ValueError: on call, for weights of another shape.
-        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
     """
 
     embeddings: Tensor  # (C, C)

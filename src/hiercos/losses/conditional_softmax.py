@@ -24,10 +24,6 @@ class ConditionalSoftmaxLoss(nn.Module):
     Shape:
         logits: (B, N), one for each node. labels: (B,), class indices, or C + node for an inner node.
         weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
-
-    Raises:
-        ValueError: for a negative tau; on call, for logits or weights of another shape.
-        IndexError: on call, for any other label (on a GPU, the device's own error).
     """
 
     adjustment: Tensor  # (N,) added to the logits in training
@@ -66,7 +62,6 @@ def node_counts(labels: Tensor, weights: Tensor | None, taxonomy: Taxonomy) -> T
     Args:
         labels: class indices, or C + node; shape (M,).
         weights: weight >= 0 of each sample, shape (M,), scaled to a mean of 1; equal weights by default.
-        taxonomy: the tree.
 
     Returns:
         Counts, shape (N,), float64.

@@ -20,10 +20,6 @@ class FlamingoLoss(nn.Module):
     Shape:
         logits: (B, T), the padded levels concatenated. labels: (B,), class indices, or C + node for an inner node.
         weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
-
-    Raises:
-        ValueError: on call, for weights of another shape.
-        IndexError: on call, for any other label (on a GPU, the device's own error).
     """
 
     level_labels: Tensor  # (C, H) position of each class within each level

@@ -27,10 +27,6 @@ class HACELoss(nn.Module):
         logits: (B, C). labels: (B,), class indices, or C + node for an inner node. weights: (B,) >= 0, optional.
         Output: scalar, nan for an empty batch.
 
-    Raises:
-        ValueError: for another share; on call, for logits or weights of another shape.
-        IndexError: on call, for any other label (on a GPU, the device's own error).
-
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
         >>> logits = torch.tensor([[0.5, 0.25, 0.25]]).log()

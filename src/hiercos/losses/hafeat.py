@@ -40,10 +40,6 @@ class HAFeatLoss(nn.Module):
         logits: (B, T), the padded levels concatenated. labels: (B,), class indices, or C + node for an inner node.
         weights: (B,) >= 0, optional; a pair has the product of its samples' weights. Output: scalar, nan for an empty
         batch.
-
-    Raises:
-        ValueError: for a margin level outside 1…H-1; on call, for weights of another shape.
-        IndexError: on call, for any other label (on a GPU, the device's own error).
     """
 
     parents: Tensor  # (T - K_1,) column of each column's parent

@@ -19,10 +19,6 @@ class HAFrameLoss(nn.Module):
     Shape:
         outputs: (B, C + 1), the products of f with the unit vectors w_c, then the length of f. labels: (B,).
         weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
-
-    Raises:
-        ValueError: on call, for weights of another shape.
-        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
     """
 
     similarities: Tensor  # (C, C)

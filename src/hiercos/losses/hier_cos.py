@@ -197,7 +197,6 @@ class HierCOSLoss(nn.Module):
             labels: labels, shape (B,).
             depths: level of each label's node, shape (B,).
             present: whether the label has a node at each level, itself or an ancestor, shape (B, H).
-            dtype: data type of the result.
             has_inner: whether a label may be an inner node.
         """
         targets = partial(path_targets, exponent=self.exponent, direction=self.direction, dtype=dtype)
@@ -273,9 +272,7 @@ def path_targets(
     Args:
         depths: depth h of each path, shape (B,).
         present: levels that the path has, shape (B, H); in a graph it may lack some above its end.
-        exponent: exponent e of the weights.
         direction: end of the path with the largest share, "leaf", "uniform" or "root".
-        dtype: data type of the result.
 
     Returns:
         Shares, shape (B, H), each row summing to 1, 0 at levels that are not present.

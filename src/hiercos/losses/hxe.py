@@ -28,10 +28,6 @@ class HXELoss(nn.Module):
     Shape:
         logits: (B, C). labels: (B,), class indices, or C + node for an inner node. weights: (B,) >= 0, optional.
         Output: scalar, nan for an empty batch.
-
-    Raises:
-        ValueError: on call, for logits or weights of another shape.
-        IndexError: on call, for any other label (on a GPU, the device's own error).
     """
 
     level_weights: Tensor  # (H,) lambda

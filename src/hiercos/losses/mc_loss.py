@@ -16,16 +16,9 @@ class MCLoss(nn.Module):
     with y_v = 1 costs - log max{h_u : u in D(v), y_u = 1}, any other - log(1 - max{h_u : u in D(v)}). The maximum of a
     positive node goes over positive nodes alone, so that a wrong node below it is not raised.
 
-    Args:
-        taxonomy: the tree or graph.
-
     Shape:
         logits: (B, N). labels: (B,), class indices, or C + node for an inner node; or (B, K), the nodes of up to K
         labels of each sample, -1 for none. weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
-
-    Raises:
-        ValueError: on call, for logits of another shape.
-        IndexError: on call, for any other label (on a GPU, the device's own error).
 
     Note:
         In the paper every node that is not above a label is negative. Here nodes strictly below a label at an inner

@@ -25,10 +25,6 @@ class PathLogLoss(nn.Module):
         logits: (B, C). labels: (B,), class indices, or C + node for an inner node. weights: (B,) >= 0, optional.
         Output: scalar, nan for an empty batch.
 
-    Raises:
-        ValueError: for a negative weight; on call, for logits or weights of another shape.
-        IndexError: on call, for any other label (on a GPU, the device's own error).
-
     Example:
         >>> import torch
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])

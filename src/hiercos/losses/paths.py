@@ -18,9 +18,6 @@ def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
 
     Returns:
         Scalar, nan for an empty batch or if all weights are 0.
-
-    Raises:
-        ValueError: for weights of another shape.
     """
     if weights is None:
         return values.mean()
@@ -36,15 +33,10 @@ def has_inner_labels(labels: Tensor, taxonomy: Taxonomy) -> bool:
 
 
 class Paths(NamedTuple):
-    """The paths of a batch of labels.
+    """The paths of a batch of labels."""
 
-    Attributes:
-        nodes: nodes of each path, shape (B, H), level 1 first; the label's own node is repeated beyond its depth.
-        mask: True down to the label's depth, shape (B, H).
-    """
-
-    nodes: Tensor
-    mask: Tensor
+    nodes: Tensor  # nodes of each path, shape (B, H), level 1 first; the label's own node is repeated beyond its depth
+    mask: Tensor  # True down to the label's depth, shape (B, H)
 
 
 class LabelPaths(nn.Module):
@@ -56,9 +48,6 @@ class LabelPaths(nn.Module):
 
     Shape:
         labels: (B,) class indices, or C + node. Output: `Paths`, (B, H) each.
-
-    Raises:
-        IndexError: on call, for any other label (on a GPU, the device's own error).
     """
 
     depths: Tensor  # (N,)
@@ -85,7 +74,6 @@ def path_nodes(nodes: Tensor, depths: Tensor, parents: Tensor, height: int) -> T
         nodes: last node of each path, shape (B,).
         depths: depth of each of these nodes, shape (B,).
         parents: parent of every node, shape (N,).
-        height: number of columns H.
 
     Returns:
         Nodes, shape (B, H), level 1 first; the last node is repeated beyond its depth.
@@ -98,31 +86,20 @@ def path_nodes(nodes: Tensor, depths: Tensor, parents: Tensor, height: int) -> T
 
 
 class Ancestors(NamedTuple):
-    """The ancestors of a batch of labels in a graph, each label among its own.
+    """The ancestors of a batch of labels in a graph, each label among its own."""
 
-    Attributes:
-        nodes: ancestors of each label, shape (B, W) with W the largest number of them; the label's own node is
-            repeated beyond its number.
-        mask: True for the ancestors, False for the repetitions, shape (B, W).
-        levels: level of each of these nodes, counted from 0, shape (B, W).
-    """
-
+    # ancestors of each label, shape (B, W) with W the largest number of them; the label's own node is repeated beyond
+    # its number
     nodes: Tensor
-    mask: Tensor
-    levels: Tensor
+    mask: Tensor  # True for the ancestors, False for the repetitions, shape (B, W)
+    levels: Tensor  # level of each of these nodes, counted from 0, shape (B, W)
 
 
 class LabelAncestors(nn.Module):
     """Finds the set of ancestors of each label, in a tree or a graph.
 
-    Args:
-        taxonomy: the tree or graph.
-
     Shape:
         labels: (B,) class indices, or C + node. Output: `Ancestors`, (B, W) each.
-
-    Raises:
-        IndexError: on call, for any other label (on a GPU, the device's own error).
     """
 
     starts: Tensor  # (N + 1,)

@@ -26,10 +26,6 @@ class SoftLabelsLoss(nn.Module):
 
     Shape:
         logits: (B, C). labels: (B,). weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
-
-    Raises:
-        ValueError: on call, for weights of another shape.
-        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
     """
 
     targets: Tensor  # (C, C), rows sum to 1

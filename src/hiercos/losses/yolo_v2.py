@@ -19,10 +19,6 @@ class YOLOv2Loss(nn.Module):
     Shape:
         logits: (B, N), one for each node. labels: (B,), class indices, or C + node for an inner node.
         weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
-
-    Raises:
-        ValueError: on call, for logits or weights of another shape.
-        IndexError: on call, for any other label (on a GPU, the device's own error).
     """
 
     def __init__(self, taxonomy: Taxonomy) -> None:

@@ -28,16 +28,13 @@ class TreeMetric(Metric):
     Args:
         taxonomy: the tree over the classes.
         options: keyword options of torchmetrics.Metric, such as `process_group`.
-
-    Attributes:
-        ignored: number of samples labelled with an inner node, which metrics of a ranking leave out.
     """
 
     is_differentiable = False
     full_state_update = False
     plot_lower_bound = 0.0
     plot_upper_bound: float | None = 1.0  # None for no bound
-    ignored: Tensor
+    ignored: Tensor  # number of samples labelled with an inner node, which metrics of a ranking leave out
 
     def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
         super().__init__(**options)
@@ -220,9 +217,6 @@ class CalibrationError(TreeMetric):
 
 class AnswerMetrics(TreeMetric):
     """Means of `answer_values` over all batches; `compute` returns a dict from name to scalar.
-
-    Args:
-        taxonomy: the tree over the classes.
 
     Example:
         >>> metric = AnswerMetrics(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))

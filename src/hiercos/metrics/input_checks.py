@@ -59,10 +59,6 @@ def is_class_label(labels: Tensor, taxonomy: Taxonomy) -> Tensor:
 
     Args:
         labels: class indices, C + node, or C + N for the root, shape (B,).
-        taxonomy: the tree over the C classes.
-
-    Raises:
-        ValueError: for any other label.
     """
     check_labels(labels, len(labels), taxonomy, inner=True)
     return labels < taxonomy.num_classes

@@ -94,7 +94,6 @@ class RankTables:
 
         Args:
             labels: true class of each sample, shape (B,).
-            key: key of the numbers in the cache.
             values: function from rank profiles to their numbers: (U, H + 1) -> (U,).
 
         Returns:

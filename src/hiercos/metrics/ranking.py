@@ -23,21 +23,13 @@ Options = ParamSpec("Options")
 
 @dataclass(frozen=True)
 class Ranking:
-    """The first K classes of each sample of a batch, best first.
+    """The first K classes of each sample of a batch, best first."""
 
-    Attributes:
-        labels: true class of each sample, shape (B,).
-        scores: scores of the ranked classes, descending, shape (B, K).
-        order: the ranked classes, shape (B, K).
-        ranks: preference rank of each ranked class for the true class (0 for itself), shape (B, K), int8 or int16.
-        tables: rank tables of the taxonomy.
-    """
-
-    labels: Tensor
-    scores: Tensor
-    order: Tensor
-    ranks: Tensor
-    tables: RankTables
+    labels: Tensor  # true class of each sample, shape (B,)
+    scores: Tensor  # scores of the ranked classes, descending, shape (B, K)
+    order: Tensor  # the ranked classes, shape (B, K)
+    ranks: Tensor  # preference rank of each ranked class for the true class (0 for itself), shape (B, K), int8 or int16
+    tables: RankTables  # rank tables of the taxonomy
 
     @cached_property
     def preferred(self) -> tuple[Tensor, Tensor]:
@@ -60,14 +52,10 @@ def rankings(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None =
     Args:
         scores: class scores, higher is better, shape (B, C).
         labels: true class of each sample, shape (B,).
-        taxonomy: the tree over the C classes.
         k: number of classes to rank, at most C; all by default.
 
     Yields:
         Rankings of consecutive rows; a single empty one for an empty batch.
-
-    Raises:
-        ValueError: for shapes that do not fit, a label that is not a class, k below 1, or a NaN score, naming its row.
     """
     check_scores_and_labels(scores, labels, taxonomy)
     if k is not None and k < 1:
@@ -82,14 +70,11 @@ def rankings(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None =
 
 
 class RankingMetric(Protocol[Options]):
-    """Metric function of (scores, labels, taxonomy, options), made by `ranking_metric`.
+    """Metric function of (scores, labels, taxonomy, options), made by `ranking_metric`."""
 
-    Attributes:
-        of_ranking: the function of a `Ranking` and the options, as it was written.
-        per_sample: the function of scores with one value per sample, also if the metric itself is their mean.
-    """
-
+    # the function of a `Ranking` and the options, as it was written
     of_ranking: Callable[Concatenate[Ranking, Options], Tensor]
+    # the function of scores with one value per sample, also if the metric itself is their mean
     per_sample: Callable[..., Tensor]
 
     def __call__(

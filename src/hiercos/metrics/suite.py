@@ -21,21 +21,13 @@ from hiercos.taxonomy import Taxonomy
 
 @dataclass(frozen=True)
 class SuiteBatch:
-    """Inputs of the metric functions for a batch.
+    """Inputs of the metric functions for a batch."""
 
-    Attributes:
-        ranking: classes of each sample, best first.
-        listed: classes of each sample's short list, best first.
-        inputs: inputs (B, ...) of the metrics of the other sources; none for a source that is unknown.
-        labels: label of each sample, shape (B,).
-        is_class: whether it is a class, shape (B,); the ranking of the other samples has no meaning.
-    """
-
-    ranking: Ranking
-    listed: Ranking
-    inputs: dict[str, Tensor]
-    labels: Tensor
-    is_class: Tensor
+    ranking: Ranking  # classes of each sample, best first
+    listed: Ranking  # classes of each sample's short list, best first
+    inputs: dict[str, Tensor]  # inputs (B, ...) of the metrics of the other sources; none for a source that is unknown
+    labels: Tensor  # label of each sample, shape (B,)
+    is_class: Tensor  # whether it is a class, shape (B,); the ranking of the other samples has no meaning
 
     def columns(self, spec: MetricSpec, taxonomy: Taxonomy) -> Tensor:
         """Values of a metric, shape (B, 1), or (B, H) for one of all levels; float64.
@@ -108,9 +100,6 @@ def suite_values(
 
     Returns:
         Shape (B, len(suite_names)), float64. Where k exceeds C, k is C.
-
-    Raises:
-        ValueError: for shapes that do not fit, a label that is not a node, a NaN, or a log-probability above 0.
     """
     is_class = is_class_label(labels, taxonomy)
     classes = labels.where(is_class, 0)
@@ -139,19 +128,12 @@ def _depth(specs: Sequence[MetricSpec], sources: Sequence[str], taxonomy: Taxono
 
 
 class SuiteSums(NamedTuple):
-    """Sums of the suite's values, which add up over batches.
+    """Sums of the suite's values, which add up over batches."""
 
-    Attributes:
-        totals: weighted sum of each value over the samples that count, shape (K,).
-        counts: number of these samples, or the sum of their weights, shape (K,).
-        class_totals: sums by class of the values that are averaged over the classes, shape (C, K').
-        class_counts: number of the samples of each class that count, or the sum of their weights, shape (C, K').
-    """
-
-    totals: Tensor
-    counts: Tensor
-    class_totals: Tensor
-    class_counts: Tensor
+    totals: Tensor  # weighted sum of each value over the samples that count, shape (K,)
+    counts: Tensor  # number of these samples, or the sum of their weights, shape (K,)
+    class_totals: Tensor  # sums by class of the values that are averaged over the classes, shape (C, K')
+    class_counts: Tensor  # number of the samples of each class that count, or the sum of their weights, shape (C, K')
 
     @classmethod
     def empty(cls, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> "SuiteSums":

@@ -297,9 +297,6 @@ MAIN = (
 def metric_spec(name: str, specs: Iterable[MetricSpec] = METRICS) -> MetricSpec:
     """Row of a metric by its name.
 
-    Raises:
-        KeyError: for an unknown name.
-
     Example:
         >>> metric_spec("accuracy_level_2").heading
         'accuracy level 2 %'

@@ -169,11 +169,7 @@ def _text_map(stored: Classifier, encoder: Encoder | None) -> TextMap | None:
 
 
 def compared(export: OnnxExport) -> OnnxExport:
-    """The export with its measured difference from PyTorch.
-
-    Raises:
-        OnnxError: if the difference is more than 1e-4 or NaN, or an answer is another one by more than rounding.
-    """
+    """The export with its measured difference from PyTorch."""
     opened = export.opened()
     difference = disagreement(opened.session, export.module, export.sample)
     if not difference <= TOLERANCE:
@@ -189,11 +185,7 @@ def compared(export: OnnxExport) -> OnnxExport:
 
 
 def _image_part(encoder: Encoder | None) -> tuple[Backbone | None, PixelTransform | None]:
-    """The backbone to export with a model, and its image transform; None for a model of features.
-
-    Raises:
-        OnnxError: a backbone of texts, one in an ONNX file, or one with its own preprocessing.
-    """
+    """The backbone to export with a model, and its image transform; None for a model of features."""
     if isinstance(encoder, JoinedEncoder):
         encoder = encoder.frozen
     if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
@@ -214,10 +206,8 @@ def _sample(
     """Inputs of the graph to compare on: those of examples, or of texts made from the model's n-grams, or noise.
 
     Args:
-        stored: model.
         transform: preprocessing of the images that the graph takes; None for a graph of features.
         projection: projection that the graph begins with; None without one.
-        examples: inputs of the model.
     """
     tfidf = stored.encoder.tfidf if isinstance(stored.encoder, JoinedEncoder) else stored.encoder
     if not len(examples) and isinstance(tfidf, TfidfEncoder):
@@ -317,15 +307,10 @@ def rounded_channels(weights: NDArray[np.float32]) -> tuple[NDArray[np.int8], ND
 
 @dataclass(frozen=True)
 class Quality:
-    """Quality of a model on labelled samples, under its own rule.
+    """Quality of a model on labelled samples, under its own rule."""
 
-    Attributes:
-        hops: mean HOPS of the samples labelled with a class.
-        top1: share of these samples whose true class is ranked first.
-    """
-
-    hops: float
-    top1: float
+    hops: float  # mean HOPS of the samples labelled with a class
+    top1: float  # share of these samples whose true class is ranked first
 
 
 def quality(model: OnnxModel, inputs: Inputs, labels: IntArray, config: InferenceConfig | None = None) -> Quality:

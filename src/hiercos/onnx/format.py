@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import safetensors
@@ -25,8 +25,6 @@ from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 FORMAT, VERSION = "hiercos-onnx", 4
-# version 1 stored a rule as a name, up to 2 texts had n-grams of characters alone, up to 3 there was no checksum
-READABLE = (1, 2, 3, 4)
 OPSET = 18  # the first ONNX opset whose ScatterElements supports maxima; in onnxruntime since 1.14
 PREFIX = "hiercos."  # prefix of the metadata keys
 FEATURES, IMAGES = "features", "images"  # names of the input: (B, F), or (B, 3, S, S)
@@ -39,11 +37,7 @@ class OnnxError(FaultsError):
 
 
 def onnx_library(module: str) -> ModuleType:
-    """Import a library of the extra `onnx`, such as onnxruntime.
-
-    Raises:
-        OnnxError: if it is not installed.
-    """
+    """Import a library of the extra `onnx`, such as onnxruntime."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -55,7 +49,6 @@ def output_names(taxonomy: Taxonomy, *, evidence: bool = False, energies: bool =
     """Names of the graph's outputs: scores of classes, of each level, of all nodes, probabilities, scores of `crm`.
 
     Args:
-        taxonomy: taxonomy of the classes.
         evidence: whether the probabilities come from other scores than those of the classes.
         energies: whether the method has energies of the nodes, the last output.
     """
@@ -77,11 +70,7 @@ def sealed(content: bytes) -> bytes:
 
 
 def check_seal(content: bytes, source: str) -> bool:
-    """Whether a file ends with a checksum.
-
-    Raises:
-        OnnxError: if the checksum differs from the content.
-    """
+    """Whether a file ends with a checksum."""
     body, seal, digest = content[: -DIGITS - len(SEAL)], content[-DIGITS - len(SEAL) : -DIGITS], content[-DIGITS:]
     if seal != SEAL:
         return False
@@ -92,39 +81,24 @@ def check_seal(content: bytes, source: str) -> bool:
 
 @dataclass(frozen=True)
 class TextFile:
-    """The file beside the ONNX file that holds the map from texts to features.
+    """The file beside the ONNX file that holds the map from texts to features."""
 
-    Attributes:
-        name: file name, without a folder.
-        sha256: hash of its content.
-    """
-
-    name: str
-    sha256: str
+    name: str  # file name, without a folder
+    sha256: str  # hash of its content
 
 
 @dataclass(frozen=True)
 class OnnxDescription:
-    """Metadata of an exported graph.
+    """Metadata of an exported graph."""
 
-    Attributes:
-        taxonomy: taxonomy of the classes.
-        kind: kind of the model's inputs.
-        method: name of the method.
-        rule: decision rule.
-        temperature: calibration temperature of the probabilities.
-        transform: preprocessing of images; None for other kinds.
-        text_file: file with the map from texts to features; None for other kinds.
-        calibration: calibration samples for the targets of back-off; None if the model has none.
-    """
-
-    taxonomy: Taxonomy
-    kind: Kind
-    method: str
-    rule: Rule
-    temperature: float
-    transform: PixelTransform | None = None
-    text_file: TextFile | None = None
+    taxonomy: Taxonomy  # taxonomy of the classes
+    kind: Kind  # kind of the model's inputs
+    method: str  # name of the method
+    rule: Rule  # decision rule
+    temperature: float  # calibration temperature of the probabilities
+    transform: PixelTransform | None = None  # preprocessing of images; None for other kinds
+    text_file: TextFile | None = None  # file with the map from texts to features; None for other kinds
+    # calibration samples for the targets of back-off; None if the model has none
     calibration: HeldOutChains | None = None
 
     def properties(self) -> dict[str, str]:
@@ -148,22 +122,13 @@ class OnnxDescription:
 
 
 def read_description(properties: Mapping[str, str], source: str, *, checked: bool) -> OnnxDescription:
-    """Read the description from the metadata of a file.
-
-    Args:
-        properties: metadata of the file.
-        source: name of the file in messages.
-        checked: whether the file has a checksum, see `check_seal`.
-
-    Raises:
-        OnnxError: a file not written by `hiercos export`, of a newer version, or changed since.
-    """
+    """Read the description from the metadata of a file that is `checked` if it ends with its checksum."""
     values = {name.removeprefix(PREFIX): value for name, value in properties.items() if name.startswith(PREFIX)}
     if values.get("format") != FORMAT:
         raise OnnxError(f"{source}: expected an ONNX file that hiercos export wrote, got one without its metadata")
-    if values.get("version") not in [str(version) for version in READABLE]:
-        raise OnnxError(f"{source}: expected {FORMAT} version {READABLE[0]} to {VERSION}, got {values.get('version')}")
-    if not checked and values["version"] == str(VERSION):
+    if values.get("version") != str(VERSION):
+        raise OnnxError(f"{source}: expected {FORMAT} version {VERSION}, got {values.get('version')}")
+    if not checked:
         raise OnnxError(f"{source}: the file was changed after it was written (it does not end with its SHA-256)")
     try:
         return _description(values)
@@ -173,14 +138,13 @@ def read_description(properties: Mapping[str, str], source: str, *, checked: boo
 
 def _description(values: Mapping[str, str]) -> OnnxDescription:
     check_choice("kind", values["kind"], get_args(Kind))
-    rule = {"name": values["rule"]} if values["version"] == "1" else json.loads(values["rule"])
     names = ("preprocessing", "text_features", "calibration")
-    transform, text_file, calibration = (_optional(values, name) for name in names)
+    transform, text_file, calibration = (json.loads(values.get(name, "null")) for name in names)
     return OnnxDescription(
         taxonomy_from_dict(json.loads(values["taxonomy"])),
         values["kind"],  # type: ignore[arg-type]  # one of the kinds
         values["method"],
-        rule_from_dict(rule),
+        rule_from_dict(json.loads(values["rule"])),
         _temperature(json.loads(values["temperature"])),
         None if transform is None else PixelTransform(**transform),
         None if text_file is None else TextFile(**text_file),
@@ -194,25 +158,15 @@ def _temperature(value: object) -> float:
     return float(value)  # type: ignore[arg-type]
 
 
-def _optional(values: Mapping[str, str], name: str) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = json.loads(values[name]) if name in values else None
-    return found
-
-
-ENDING = ".text.safetensors"  # of versions 1 and 2
 VALUES = "text_features"  # metadata key of the JSON values in the safetensors file
 
 
 @dataclass(frozen=True, eq=False)
 class TextMap:
-    """Map from texts to the input of the graph.
+    """Map from texts to the input of the graph."""
 
-    Attributes:
-        features: map from texts to sparse vectors, shape (M, V).
-        components: directions of their projection, shape (F, V); None if the graph takes the vectors themselves.
-    """
-
-    features: TextFeatures
+    features: TextFeatures  # map from texts to sparse vectors, shape (M, V)
+    # directions of their projection, shape (F, V); None if the graph takes the vectors themselves
     components: NDArray[np.float32] | None = None
 
     def __call__(self, texts: Sequence[str]) -> Float32Array:
@@ -249,7 +203,6 @@ def remove_other_text_maps(path: Path, kept: str | None) -> None:
     """Remove the text feature files of earlier exports to the same ONNX file.
 
     Args:
-        path: ONNX file.
         kept: name of the text feature file that it needs; None for a file that needs none.
     """
     pattern = re.compile(re.escape(path.stem) + r"\.text-[0-9a-f]{8}\.safetensors")
@@ -259,19 +212,11 @@ def remove_other_text_maps(path: Path, kept: str | None) -> None:
 
 
 def read_text_map(path: Path, expected: TextFile) -> TextMap:
-    """Read the text feature file beside an ONNX file.
-
-    Args:
-        path: ONNX file.
-        expected: name and hash of the text feature file.
-
-    Raises:
-        OnnxError: if the file is missing or its content differs.
-    """
+    """Read the text feature file beside an ONNX file."""
     if Path(expected.name).name != expected.name:
         raise OnnxError(f"{path}: expected a text feature file beside it, got {expected.name!r}")
-    renamed = (f"{path.stem}{ENDING}", text_map_name(path, expected.sha256))  # together with the ONNX file
-    files = [file for name in (expected.name, *renamed) if (file := path.with_name(name)).is_file()]
+    names = (expected.name, text_map_name(path, expected.sha256))  # the second if both files were renamed
+    files = [file for name in names if (file := path.with_name(name)).is_file()]
     if not files:
         missing = path.with_name(expected.name)
         raise OnnxError(f"{missing}: there is no such file; {path.name} needs it beside it to read texts")

@@ -79,17 +79,7 @@ def least_risk_values(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
 
 
 def onnx_graph(module: nn.Module, sample: Tensor, *, takes: str, gives: Sequence[str]) -> Any:
-    """Export a module with one input and several outputs to an ONNX model with a dynamic batch size.
-
-    Args:
-        module: module in evaluation mode, on the CPU.
-        sample: inputs, of which the first and the last are traced.
-        takes: name of the input.
-        gives: names of the outputs.
-
-    Raises:
-        OnnxError: if torch cannot export it, or the file would be larger than protobuf allows.
-    """
+    """Export a module with one input and several outputs to an ONNX model with a dynamic batch size."""
     for library in ("onnx", "onnxscript", "onnxruntime"):
         onnx_library(library)
     with torch.no_grad(), quiet_export():

@@ -228,9 +228,6 @@ def open_onnx_model(
         source: name of the model in messages.
         text_map: map from texts to the graph's input; None for other kinds.
         threads: number of threads, as in `OnnxModel.load`.
-
-    Raises:
-        OnnxError: a file that is not an exported model.
     """
     checked = check_seal(content, source)
     runtime = onnx_library("onnxruntime")

@@ -1,4 +1,4 @@
-"""Ablation of Hier-COS: one setting changed at a time, on the same features, splits and seeds."""
+"""Ablation of Hier-COS: one setting changed at a time, on the same features, splits and seeds; and its results."""
 
 from __future__ import annotations
 
@@ -12,16 +12,29 @@ import torch
 from hiercos.benchmark import Observer, Task, run_tasks
 from hiercos.encoders import LabelledSamples
 from hiercos.methods import LeafScores, Model, NodeScores
+from hiercos.metrics import RESULTS, in_shown_order, metric_spec
 from hiercos.model import Classifier, evaluate
-from hiercos.paper.axes import SCORING, Setting
+from hiercos.paper.axes import AXIS_DESCRIPTIONS, SCORING, Setting
 from hiercos.paper.subspaces import subspace_cosine
 from hiercos.records import RUNS, Record
+from hiercos.report import (
+    IntervalConvention,
+    Results,
+    Section,
+    Statement,
+    Variant,
+    Verdict,
+    changes,
+    figure,
+    variant_of,
+)
 from hiercos.training import AnyFeatures, Settings, final_features
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 COSINE = "subspace_cosine"
+FIGURES = in_shown_order((*RESULTS, metric_spec(COSINE)))
 
 
 def scored_record(
@@ -30,11 +43,7 @@ def scored_record(
     """The record of a run with the mean cosine added to its metrics, scored again if options of the scores changed.
 
     Args:
-        fabric: launched Fabric.
-        record: record of the run.
         model: trained model of the run; its scores are replaced.
-        test: test split.
-        scoring: changed options of the scores.
     """
     metrics, spans = dict(record.metrics), {**dict.fromkeys(SCORING, True), **scoring}
     if scoring:
@@ -113,3 +122,45 @@ def ablate(
             record = scored_record(fabric, trained[task], model, test, setting.scoring)
             records.setdefault((setting.axis, setting.name), []).append(record)
     return [records[setting.axis, setting.name] for setting in settings]
+
+
+def ablation_results(
+    groups: Sequence[tuple[Setting, Sequence[Record]]], *, interval: IntervalConvention = "sample"
+) -> Results:
+    """The results of an ablation, as those of a comparison: a section with its tables for every axis.
+
+    The records of a setting are one per seed; a setting without changes is the reference of its axis.
+    """
+    sections = []
+    for axis in dict.fromkeys(setting.axis for setting, _ in groups):
+        own = [group for group in groups if group[0].axis == axis]
+        variants = tuple(variant_of(setting.row, records, interval=interval) for setting, records in own)
+        (reference,) = [variant for variant, (setting, _) in zip(variants, own, strict=True) if not setting.changes]
+        sections.append(Section(axis, variants, reference, AXIS_DESCRIPTIONS[axis]))
+    rows = [
+        {"axis": setting.axis, "setting": setting.name, "seed": record.seed}
+        | {spec.name: figure(record, spec.name) for spec in FIGURES}
+        for setting, records in groups
+        for record in records
+    ]
+    said = Verdict(tuple(map(_statement, sections)))
+    return Results(tuple(sections), tuple(rows), said, columns=FIGURES, corner="setting")
+
+
+def _statement(section: Section) -> Statement:
+    """Statement on the gain of the setting with the highest HOPS, and on the cosine without the regulariser."""
+    reference = section.reference or section.variants[0]
+    best = max(section.variants, key=lambda variant: variant.estimate("hops").mean)
+    if best.estimate("hops").mean == reference.estimate("hops").mean:
+        text = f"no setting has a higher HOPS than {reference.name}"
+    else:
+        text = f"against {reference.name}, {best.name} {changes(best, reference)}"
+    off = next(
+        (variant for variant in section.variants if variant.records[0].config["options"].get("alpha") == 0), None
+    )
+    return Statement("gain", f"{text}{_cosines(reference, off) if off else ''}.", subject=section.title)
+
+
+def _cosines(reference: Variant, off: Variant) -> str:
+    on, without = (variant.estimate(COSINE).mean for variant in (reference, off))
+    return f"; mean cosine with the regulariser {on:.3f}, without {without:.3f}"

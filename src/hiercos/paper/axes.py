@@ -45,17 +45,16 @@ class AblationError(FaultsError):
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of an ablation.
+    """One row of an ablation."""
 
-    Attributes:
-        axis: name of the changed setting, a key of `AXES`.
-        name: name of its value in the table.
-        changes: options of the method that differ from the published ones.
-    """
+    axis: str  # name of the changed setting, a key of `AXES`
+    name: str  # name of its value in the table
+    changes: Mapping[str, Any]  # options of the method that differ from the published ones
 
-    axis: str
-    name: str
-    changes: Mapping[str, Any]
+    @property
+    def row(self) -> str:
+        """Name of its row in the table."""
+        return self.name if self.changes or self.name == "published" else f"{self.name} (published)"
 
     @property
     def trained(self) -> dict[str, Any]:
@@ -79,9 +78,6 @@ def _text(value: object) -> str:
 
 def axis_settings(axes: Sequence[str]) -> list[Setting]:
     """The settings of some axes.
-
-    Raises:
-        AblationError: a name that is not in `AXES`.
 
     Example:
         >>> [(setting.name, setting.method) for setting in axis_settings(["exponent"])]

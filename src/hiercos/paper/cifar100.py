@@ -41,29 +41,15 @@ LAYOUT = (
 
 
 class Records(NamedTuple):
-    """Images and labels of one file.
+    """Images and labels of one file."""
 
-    Attributes:
-        fine: class of each image, shape (M,).
-        coarse: superclass of each image, shape (M,).
-        planes: pixels of each image in three planes, shape (M, 3072).
-    """
-
-    fine: IntArray
-    coarse: IntArray
-    planes: ByteArray
+    fine: IntArray  # class of each image, shape (M,)
+    coarse: IntArray  # superclass of each image, shape (M,)
+    planes: ByteArray  # pixels of each image in three planes, shape (M, 3072)
 
 
 def read_records(content: bytes, *, source: str) -> Records:
-    """Images of a file `train.bin` or `test.bin`.
-
-    Args:
-        content: bytes of the file.
-        source: name of the file in messages.
-
-    Raises:
-        DataError: for a file that ends within a record.
-    """
+    """Images of a file `train.bin` or `test.bin`."""
     count, rest = divmod(len(content), RECORD)
     if rest:
         raise DataError(
@@ -79,12 +65,6 @@ def cifar100(root: Path) -> Dataset:
 
     The validation images are the last tenth of each class's training images, in the order of the file. Files that are
     not the official ones are read with a note.
-
-    Args:
-        root: folder that contains the archive or the extracted folder, or the extracted folder itself.
-
-    Raises:
-        DataError: if files are missing or truncated, or a record's labels contradict each other.
     """
     place = _found(root)
     if place is None:

@@ -21,7 +21,6 @@ def checksum(source: bytes | Path, kind: str) -> str:
     """Checksum of bytes or of a file, which is read in chunks.
 
     Args:
-        source: the bytes, or the file.
         kind: hash function of hashlib, such as "md5" or "sha1".
 
     Example:
@@ -50,13 +49,7 @@ def fetch(download: Download, root: Path, progress: Transfer) -> None:
     """Download an archive, check it, extract it and remove it; an archive that is already there is used and kept.
 
     Args:
-        download: archive to fetch.
         root: data root; created if missing.
-        progress: callback with the bytes received and the total.
-
-    Raises:
-        DownloadError: if the download fails, or would replace a file or folder; nothing of it is left then.
-        OSError: if the root cannot be written.
     """
     folder = root / download.folder
     folder.mkdir(parents=True, exist_ok=True)

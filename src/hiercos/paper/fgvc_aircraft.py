@@ -34,11 +34,7 @@ LAYOUT = (
 
 
 class WithoutBanner(Images):
-    """Photographs without the banner at the bottom.
-
-    Args:
-        files: M photographs with the banner.
-    """
+    """Photographs without the banner at the bottom."""
 
     def __init__(self, files: Images) -> None:
         self._files = files
@@ -79,9 +75,6 @@ def fgvc_aircraft(root: Path) -> Dataset:
 
     Args:
         root: folder that contains `fgvc-aircraft-2013b`, or that folder, or its `data`.
-
-    Raises:
-        DataError: if files or images are missing, or lists contradict each other.
     """
     folder = _found(root)
     if folder is None:

@@ -56,9 +56,6 @@ def inaturalist19(root: Path) -> Dataset:
 
     Args:
         root: folder that contains `inaturalist19`, or that folder itself.
-
-    Raises:
-        DataError: if files or images are missing, or a file has another form.
     """
     folder = _found(root)
     if folder is None:
@@ -163,9 +160,7 @@ def split_within_classes(keys: Sequence[str], labels: IntArray, fractions: Seque
     So every class has its exact share of every split (rounded down for train and val), unlike in `hash_split`.
 
     Args:
-        keys: texts that are hashed, M keys.
         labels: class of each sample, shape (M,).
-        fractions: shares of train, val and test.
     """
     hashes = np.array([hash_fraction(key) for key in keys])
     order = np.lexsort((hashes, labels))  # by class, then by hash

@@ -23,13 +23,6 @@ def level_model(stored: Classifier, level: int) -> Classifier:
     """The model of one level of a Hier-COS model: its classes are the nodes of the level.
 
     The subspace of node i is the span of its own axis, V_i = span{e_i}, so the answer is the largest |x_i|.
-
-    Args:
-        stored: Hier-COS model over a tree.
-        level: level from 1 to H.
-
-    Raises:
-        ModelError: for a model of another method, with a fine-tuned backbone, or a level that the tree lacks.
     """
     model = stored.model
     if not isinstance(model.head, HierCOSHead) or model.backbone is not None:
@@ -95,19 +88,12 @@ def _pruned(layer: nn.Module, nodes: Tensor) -> nn.Module:
 
 @dataclass(frozen=True)
 class LevelCost:
-    """Accuracy, size and time of a model at one level.
+    """Accuracy, size and time of a model at one level."""
 
-    Attributes:
-        accuracy: share of the samples whose answer at the level is right.
-        samples: number of samples whose label has the level.
-        size: bytes of the model's weights.
-        microseconds: time of the head and the scores for one sample, on the CPU.
-    """
-
-    accuracy: float
-    samples: int
-    size: int
-    microseconds: float
+    accuracy: float  # share of the samples whose answer at the level is right
+    samples: int  # number of samples whose label has the level
+    size: int  # bytes of the model's weights
+    microseconds: float  # time of the head and the scores for one sample, on the CPU
 
 
 def level_costs(

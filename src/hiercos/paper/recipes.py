@@ -42,27 +42,16 @@ class Reference:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A published run.
+    """A published run."""
 
-    Attributes:
-        name: name used by commands and as the file name.
-        dataset: name of the built-in data set.
-        published: rows of the paper to reproduce.
-        seeds: random seeds of the published runs.
-        settings: values by section ("method", "backbone", "training") and key.
-        sources: source of each setting, by "section.key".
-        differs: differences from the published run, a sentence each.
-        changes: changes made by the user, a sentence each.
-    """
-
-    name: str
-    dataset: str
-    published: tuple[Reference, ...]
-    seeds: tuple[int, ...]
-    settings: Mapping[str, Mapping[str, Any]]
-    sources: Mapping[str, str]
-    differs: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
+    name: str  # name used by commands and as the file name
+    dataset: str  # name of the built-in data set
+    published: tuple[Reference, ...]  # rows of the paper to reproduce
+    seeds: tuple[int, ...]  # random seeds of the published runs
+    settings: Mapping[str, Mapping[str, Any]]  # values by section ("method", "backbone", "training") and key
+    sources: Mapping[str, str]  # source of each setting, by "section.key"
+    differs: tuple[str, ...] = ()  # differences from the published run, a sentence each
+    changes: tuple[str, ...] = ()  # changes made by the user, a sentence each
 
     def rows(self, table: PublishedTable) -> list[tuple[str, PublishedRow]]:
         """The rows of a table that it should reproduce, each with its rule."""
@@ -96,9 +85,6 @@ class Recipe:
         """The recipe with other settings, by "section.key"; the changes are listed in `changes`.
 
         A key that the recipe does not have is added; an unknown one is reported when the recipe is checked or run.
-
-        Raises:
-            RecipeError: a key without a known section.
         """
         settings = {section: dict(self.settings[section]) for section in SECTIONS}
         changes = []
@@ -114,11 +100,7 @@ class Recipe:
 
 
 def recipes_folder() -> Path:
-    """The folder of the recipes: inside the installed package, else in the repository.
-
-    Raises:
-        RecipeError: if neither folder exists.
-    """
+    """The folder of the recipes: inside the installed package, else in the repository."""
     package = Path(hiercos.__file__).parent
     for folder in (package / "recipes", package.parents[1] / "recipes"):
         if folder.is_dir():
@@ -127,11 +109,7 @@ def recipes_folder() -> Path:
 
 
 def load_recipes(folder: Path | None = None) -> list[Recipe]:
-    """Every recipe of a folder (`recipes_folder()` by default), sorted by data set and name.
-
-    Raises:
-        RecipeError: all faults of all files.
-    """
+    """Every recipe of a folder (`recipes_folder()` by default), sorted by data set and name."""
     recipes: list[Recipe] = []
     faults: list[str] = []
     for path in sorted((folder or recipes_folder()).glob("*/*.yaml")):
@@ -145,22 +123,19 @@ def load_recipes(folder: Path | None = None) -> list[Recipe]:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """A recipe from its file.
-
-    Raises:
-        RecipeError: all faults of the file: unknown keys (with the nearest known one), settings without a source,
-            unknown methods, options or rows, and invalid values.
-    """
+    """A recipe from its file."""
     with reading(f"{path}: not YAML", RecipeError):
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     if not isinstance(values, dict):
         raise RecipeError(f"{path}: expected keys with values, got {values!r}")
-    faults = [*_form_faults(values)]
-    recipe = None if faults else _recipe(path.stem, values)
-    faults = faults if recipe is None else recipe_faults(recipe)
-    if recipe is not None and recipe.dataset != path.parent.name:
+    if faults := [*_form_faults(values)]:
+        raise RecipeError(f"{path}: {fault}" for fault in faults)
+    with reading(f"{path}: not a recipe", RecipeError):
+        recipe = _recipe(path.stem, values)
+        faults = recipe_faults(recipe)
+    if recipe.dataset != path.parent.name:
         faults.append(f"dataset: expected {path.parent.name!r}, the name of its folder, got {recipe.dataset!r}")
-    if recipe is None or faults:
+    if faults:
         raise RecipeError(f"{path}: {fault}" for fault in faults)
     return recipe
 
@@ -179,42 +154,14 @@ def _recipe(name: str, values: Mapping[str, Any]) -> Recipe:
 
 
 def _form_faults(values: Mapping[str, Any]) -> Iterator[str]:
-    """Faults in the structure of a file: unknown, missing and malformed keys."""
+    """Faults in the structure of a file: unknown and missing keys, and settings without a source."""
     yield from (f"unknown key {key!r}{suggestion(str(key), KEYS)}" for key in values if key not in KEYS)
     yield from (f"{key}: it is missing" for key in REQUIRED if key not in values)
-    if "seeds" in values:
-        yield from _entry_faults("seeds", values["seeds"])
-    for section in SECTIONS:
-        content = values.get(section, {})
-        if not isinstance(content, dict):
-            yield f"{section}: expected keys with values, got {content!r}"
-            continue
-        for key, entry in content.items():
-            yield from _entry_faults(f"{section}.{key}", entry)
-        if section in values and section != "training" and "name" not in content:
-            yield f"{section}.name: it is missing"
-    references = values.get("published", [])
-    if not isinstance(references, list) or not all(isinstance(reference, dict) for reference in references):
-        yield f"published: expected a list of rows, each with its table and row, got {references!r}"
-    else:
-        yield from (fault for reference in references for fault in _reference_form_faults(reference))
-    if not all(isinstance(sentence, str) for sentence in values.get("differs", [])):
-        yield f"differs: expected a list of sentences, got {values['differs']!r}"
-
-
-def _entry_faults(key: str, entry: object) -> Iterator[str]:
-    if not isinstance(entry, dict) or set(entry) != ENTRY or not isinstance(entry["source"], str):
-        yield f"{key}: expected {{value: …, source: …}}, got {entry!r}"
-    elif key == "seeds" and not (
-        isinstance(entry["value"], list) and all(type(seed) is int for seed in entry["value"])
-    ):
-        yield f"seeds: expected a list of integers, got {entry['value']!r}"
-
-
-def _reference_form_faults(reference: Mapping[str, Any]) -> Iterator[str]:
-    known = [field.name for field in fields(Reference)]
-    yield from (f"published: unknown key {key!r}{suggestion(str(key), known)}" for key in reference if key not in known)
-    yield from (f"published: {key} is missing in {reference!r}" for key in ("table", "row") if key not in reference)
+    entries = {f"{name}.{key}": entry for name in SECTIONS for key, entry in (values.get(name) or {}).items()}
+    entries |= {"seeds": values["seeds"]} if "seeds" in values else {}
+    for key, entry in entries.items():
+        if not isinstance(entry, dict) or set(entry) != ENTRY:
+            yield f"{key}: expected {{value: …, source: …}}, got {entry!r}"
 
 
 def recipe_faults(recipe: Recipe) -> list[str]:

@@ -30,44 +30,27 @@ COMMON_DIFFERENCES = (
 
 @dataclass(frozen=True)
 class Attempt:
-    """The outcome of a recipe.
+    """The outcome of a recipe."""
 
-    Attributes:
-        recipe: recipe with the user's changes.
-        records: records by rule, one per seed; empty if it was not run.
-        obstacle: reason why it could not be run; None if it was run.
-        remarks: notes about the data, a sentence each.
-    """
-
-    recipe: Recipe
-    records: Mapping[str, list[Record]]
-    obstacle: str | None = None
-    remarks: tuple[str, ...] = ()
+    recipe: Recipe  # recipe with the user's changes
+    records: Mapping[str, list[Record]]  # records by rule, one per seed; empty if it was not run
+    obstacle: str | None = None  # reason why it could not be run; None if it was run
+    remarks: tuple[str, ...] = ()  # notes about the data, a sentence each
 
 
 @dataclass(frozen=True)
 class ReproductionConfig:
-    """Settings that all recipes of one call share.
+    """Settings that all recipes of one call share."""
 
-    Attributes:
-        fabric: launched Fabric.
-        folder: folder that receives one subfolder per run.
-        callback: function from a run's settings to its progress callback, or None.
-        root: folder of the data sets; None for `data_root`.
-        seeds: number of seeds, counted from 0; None for each recipe's own.
-        changes: changed settings, by "section.key".
-        limit: maximum number of images of each class in each split; None for all.
-        workers: number of processes that read images.
-    """
-
-    fabric: "Fabric"
-    folder: Path
+    fabric: "Fabric"  # launched Fabric
+    folder: Path  # folder that receives one subfolder per run
+    # function from a run's settings to its progress callback, or None
     callback: Callable[[Settings], TrainingCallback | None]
-    root: Path | None = None
-    seeds: int | None = None
-    changes: Mapping[str, Any] | None = None
-    limit: int | None = None
-    workers: int = 0
+    root: Path | None = None  # folder of the data sets; None for `data_root`
+    seeds: int | None = None  # number of seeds, counted from 0; None for each recipe's own
+    changes: Mapping[str, Any] | None = None  # changed settings, by "section.key"
+    limit: int | None = None  # maximum number of images of each class in each split; None for all
+    workers: int = 0  # number of processes that read images
 
     @property
     def read_config(self) -> ReadConfig:
@@ -78,11 +61,7 @@ class ReproductionConfig:
 def table_recipes(
     table: PublishedTable, recipes: Sequence[Recipe], *, dataset: str | None = None, names: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """The recipes of a table in the order of its rows, optionally only those of one data set or of the given names.
-
-    Raises:
-        RecipeError: a data set or a name without a recipe in the table; the message suggests the nearest one.
-    """
+    """The recipes of a table in the order of its rows, optionally only those of one data set or of the given names."""
     if dataset is not None and dataset not in table.datasets:
         raise RecipeError(f"table {table.name!r} has no data set {dataset!r}{suggestion(dataset, table.datasets)}")
     order = {(row.dataset, row.name): place for place, row in enumerate(table.rows)}
@@ -114,9 +93,6 @@ def reproduce(table: PublishedTable, recipes: Sequence[Recipe], config: Reproduc
 
     Returns:
         The outcome of each recipe; `obstacle` is set if its data or backbone are missing.
-
-    Raises:
-        RecipeError: a change that is invalid for a recipe.
     """
     changed = [recipe.changed(config.changes or {}) for recipe in recipes]
     obstacles = {recipe.dataset: missing_data_hint(recipe.dataset, config.root) for recipe in changed}

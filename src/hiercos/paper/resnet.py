@@ -41,9 +41,6 @@ def resnet_50(
         stem: width of the published stem that projects the features; None (default) for no stem.
         pool: pooling of each channel's map: "mean" (default), or "max", as published for the heads without a
             transformation module.
-        size: side of the images in pixels.
-        mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
-        std: standard deviation of each channel on the same scale.
     """
     if stem is not None and pool != "mean":
         raise ValueError(f"expected pool 'mean' with a stem, got {pool!r}")
@@ -153,9 +150,6 @@ def wide_resnet_28(
         stem: width of the published stem that projects the features; None (default) for no stem.
         momentum: momentum of the batch norms; 0.1 by default, since the published 0.001 needs thousands of steps before
             the running statistics are usable.
-        size: side of the images in pixels.
-        mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
-        std: standard deviation of each channel on the same scale.
     """
     check_weights_source("wide-resnet-28", weights, pretrained=pretrained)
     backbone = WideResNet28(ImageTransform(size, mean, std), width=width, depth=depth, momentum=momentum)

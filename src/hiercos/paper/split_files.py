@@ -13,19 +13,12 @@ LIST_SUFFIX = ".txt"
 
 
 class SplitEntry(NamedTuple):
-    """One image of a split.
+    """One image of a split."""
 
-    Attributes:
-        split: split of the image: train, val or test.
-        label: name of its class in the split.
-        file: name of the image within its class, or its path.
-        where: file and row of the entry, for messages.
-    """
-
-    split: str
-    label: str
-    file: str
-    where: str
+    split: str  # split of the image: train, val or test
+    label: str  # name of its class in the split
+    file: str  # name of the image within its class, or its path
+    where: str  # file and row of the entry, for messages
 
 
 def listed_split(place: Path) -> list[SplitEntry]:
@@ -35,9 +28,6 @@ def listed_split(place: Path) -> list[SplitEntry]:
         place: folder with `train`, `val` and `test`, each with a file CLASS.txt for every class that has one image name
             per line; or a JSON file `{"train": {"CLASS": ["NAME", …], …}, "val": …, "test": …}`, in which the
             images of a split may also be a list of `CLASS/NAME`.
-
-    Raises:
-        DataError: for a file of another form, an image that is listed twice, or no images.
     """
     entries = list(_json_entries(place) if place.is_file() else _list_entries(place))
     _check_distinct(entries, place)

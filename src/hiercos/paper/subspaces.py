@@ -19,9 +19,6 @@ def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
 
     Returns:
         Distances >= 0, shape (B, N), in the precision of z (float32 for half precision).
-
-    Raises:
-        ValueError: for embeddings of another shape.
     """
     z = checked_embeddings(z, taxonomy.num_nodes)
     outside = tree_operations(taxonomy, z.device).unrelated_sums(z.double().square())  # (B, N)
@@ -41,9 +38,6 @@ def subspace_cosine(z: Tensor, labels: Tensor, taxonomy: Taxonomy, *, ancestors:
 
     Returns:
         Cosines in [0, 1], shape (B,): 1 for an embedding within the subspace, 0 for one of length 0.
-
-    Raises:
-        ValueError: for embeddings of another shape.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import typer
@@ -11,11 +12,66 @@ from rich.markup import escape
 from rich.table import Table
 
 from hiercos.cli.display.tables import terminal_width
-from hiercos.metrics import metric_spec
-from hiercos.paper.paired_results import MARK, Pair, pairs
+from hiercos.metrics import MetricSpec, metric_spec
 from hiercos.paper.published import PublishedRow, PublishedTable
 from hiercos.paper.reproduction import COMMON_DIFFERENCES, Attempt
-from hiercos.report import Estimate
+from hiercos.records import Record
+from hiercos.report import Estimate, t_interval
+
+MARK = "†"  # marks a published figure that a correct implementation cannot match
+PRINTED = 2  # number of decimals of a mean in the paper
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One figure, ours and published."""
+
+    column: MetricSpec  # metric and its display format
+    ours: Estimate | None  # our figure, with the published convention of intervals; None if it was not measured
+    published: Estimate | None  # published figure; None if the paper leaves the cell blank
+    matchable: bool = True  # False if a defect of the published code affects this figure
+
+    @property
+    def difference(self) -> float | None:
+        """Our figure minus the published one; None if either is missing."""
+        if self.ours is None or self.published is None:
+            return None
+        return self.ours.mean - self.published.mean
+
+    def cells(self) -> tuple[str, str, str]:
+        """Our figure, the published one and the difference as table cells."""
+        mark = "" if self.matchable or self.published is None else f" {MARK}"
+        difference = "" if self.difference is None else self.column.text(self.difference, sign="+")
+        printed = replace(self.column, digits=PRINTED)
+        return _figure_text(self.ours, self.column), _figure_text(self.published, printed) + mark, difference
+
+
+def pairs(
+    records: Sequence[Record], published: Mapping[str, Estimate | None], unmatchable: Collection[str] = ()
+) -> list[Pair]:
+    """Every figure of a published row beside ours.
+
+    Args:
+        records: records of our runs, one per seed; empty if nothing was run.
+        published: published figures of the row, by metric.
+        unmatchable: metrics whose published figures cannot be matched.
+    """
+    return [
+        Pair(metric_spec(metric), _ours(records, metric), figure, metric not in unmatchable)
+        for metric, figure in published.items()
+    ]
+
+
+def _ours(records: Sequence[Record], metric: str) -> Estimate | None:
+    values = [record.metrics[metric] for record in records if metric in record.metrics]
+    return t_interval(values, interval="published") if values else None
+
+
+def _figure_text(estimate: Estimate | None, column: MetricSpec) -> str:
+    if estimate is None:
+        return "–"
+    half_width = "" if math.isnan(estimate.half_width) else f" ±{estimate.half_width * column.scale:.3f}"
+    return column.text(estimate.mean) + half_width
 
 
 def attempted_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, str, PublishedRow]]:
@@ -27,11 +83,7 @@ def attempted_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> Iterat
 
 def row_pairs(attempt: Attempt, rule: str, row: PublishedRow) -> list[Pair]:
     """The figures of a published row paired with ours."""
-    published = {
-        metric: None if figure is None else Estimate(figure.mean, figure.half_width)
-        for metric, figure in row.figures.items()
-    }
-    return pairs(attempt.records.get(rule, []), published, row.unmatchable)
+    return pairs(attempt.records.get(rule, []), row.figures, row.unmatchable)
 
 
 def long_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:

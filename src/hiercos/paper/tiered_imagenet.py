@@ -29,9 +29,6 @@ def tiered_imagenet(root: Path) -> Dataset:
 
     Args:
         root: folder that contains `tiered-imagenet-h`, or that folder itself.
-
-    Raises:
-        DataError: if files or images are missing, the edges do not form a tree, or a class is not in it.
     """
     folder = _found(root)
     if folder is None:

@@ -16,9 +16,6 @@ def read_wordnet(path: str | PathLike[str]) -> Taxonomy:
     """Read the nouns of WordNet's `data.noun`; several hypernyms make a graph.
 
     A node's id is `n` and the offset, as in ImageNet, and its name the first synonym.
-
-    Raises:
-        TaxonomyError: for every line that is not a noun, for a hypernym that is missing, and for a file without nouns.
     """
     faults: list[str] = []
     rows: list[EdgeRow] = []

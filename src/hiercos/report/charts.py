@@ -15,25 +15,16 @@ NARROW = 380.0  # width of a drawing for a phone
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a chart.
+    """A line of a chart."""
 
-    Attributes:
-        name: name in the legend.
-        x: positions, ascending; those of a chart with labels count from 0.
-        y: values; nan leaves a gap.
-        intervals: low and high end of the interval of each value, nan for none; empty without intervals.
-        colour: tone of the line; the next free one by default.
-        style: number of the dash and the marker.
-        has_line: whether the points are joined.
-    """
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
+    name: str  # name in the legend
+    x: Sequence[float]  # positions, ascending; those of a chart with labels count from 0
+    y: Sequence[float]  # values; nan leaves a gap
+    # low and high end of the interval of each value, nan for none; empty without intervals
     intervals: Sequence[tuple[float, float]] = ()
-    colour: str = ""
-    style: int = 0
-    has_line: bool = True
+    colour: str = ""  # tone of the line; the next free one by default
+    style: int = 0  # number of the dash and the marker
+    has_line: bool = True  # whether the points are joined
 
 
 @dataclass(frozen=True)
@@ -73,11 +64,8 @@ def line_chart(
 
     Args:
         series: lines; those without a colour get the next free one.
-        x_title: title of the horizontal axis.
-        y_title: title of the vertical axis.
         labels: labels of the positions 0, 1, …; numbers by default.
         y_range: lowest and highest value of the vertical axis; that of the values by default.
-        description: sentence that says what the chart shows.
     """
     coloured = [_coloured(each, number) for number, each in enumerate(series)]
     frame = Frame(_x_range(series, labels), y_range or _y_range(series))
@@ -212,17 +200,11 @@ def _legend(series: Sequence[Series], top: float) -> tuple[list[Shape], float]:
 
 @dataclass(frozen=True)
 class DotPanel:
-    """A column of a dot chart.
+    """A column of a dot chart."""
 
-    Attributes:
-        title: title of the column.
-        estimates: mean and interval of each row.
-        limits: smallest and largest possible value, where the bars end.
-    """
-
-    title: str
-    estimates: Sequence[Estimate]
-    limits: tuple[float, float] = (-math.inf, math.inf)
+    title: str  # title of the column
+    estimates: Sequence[Estimate]  # mean and interval of each row
+    limits: tuple[float, float] = (-math.inf, math.inf)  # smallest and largest possible value, where the bars end
 
     @property
     def intervals(self) -> list[tuple[float, float]]:
@@ -246,10 +228,7 @@ def dot_chart(
     """One row for each name and a dot with its interval in every panel; the chosen row stands out.
 
     Args:
-        names: names of the rows.
-        panels: columns, each with as many estimates as names.
         chosen: name of the row to stand out; "" for none.
-        description: sentence that says what the chart shows.
         stacked: whether the panels stand below each other, for narrow screens; beside each other by default.
     """
     left, gap, row = 24 + max(text_width(name, 13) for name in names) * 1.15, 26.0, 26.0

@@ -27,19 +27,12 @@ CURVE_COLUMNS: tuple[MetricSpec, ...] = tuple(metric_spec(name) for name in CURV
 
 @dataclass(frozen=True)
 class Section:
-    """Table rows that are compared with each other.
+    """Table rows that are compared with each other."""
 
-    Attributes:
-        title: heading of the section.
-        variants: rows in the order of the table, all with the same seeds.
-        reference: row that the others are compared with, if any.
-        note: sentence that explains the section.
-    """
-
-    title: str
-    variants: tuple[Variant, ...]
-    reference: Variant | None = None
-    note: str = ""
+    title: str  # heading of the section
+    variants: tuple[Variant, ...]  # rows in the order of the table, all with the same seeds
+    reference: Variant | None = None  # row that the others are compared with, if any
+    note: str = ""  # sentence that explains the section
 
     @property
     def others(self) -> tuple[Variant, ...]:
@@ -49,28 +42,18 @@ class Section:
 
 @dataclass(frozen=True)
 class Results:
-    """The content of tables, files and the report.
+    """The content of tables, files and the report."""
 
-    Attributes:
-        sections: sections of the report: one for a comparison, one per axis for an ablation.
-        rows: rows of results.csv.
-        verdict: summary in plain words.
-        columns: metrics in the order shown.
-        corner: heading of the column of names.
-        points: numbers of training samples of a class, one for each section of learning curves; else empty.
-        recommended: name of the recommended variant; "" if none is recommended.
-        recommended_seed: seed of its run to ship; None if it is not known.
-        row_spread: half-widths of the 95% intervals over the test rows, by variant and metric; empty if not known.
-    """
-
-    sections: tuple[Section, ...]
-    rows: tuple[ResultRow, ...]
-    verdict: Verdict
-    columns: tuple[MetricSpec, ...] = COLUMNS
-    corner: str = "method"
+    sections: tuple[Section, ...]  # sections of the report: one for a comparison, one per axis for an ablation
+    rows: tuple[ResultRow, ...]  # rows of results.csv
+    verdict: Verdict  # summary in plain words
+    columns: tuple[MetricSpec, ...] = COLUMNS  # metrics in the order shown
+    corner: str = "method"  # heading of the column of names
+    # numbers of training samples of a class, one for each section of learning curves; else empty
     points: tuple[str, ...] = ()
-    recommended: str = ""
-    recommended_seed: int | None = None
+    recommended: str = ""  # name of the recommended variant; "" if none is recommended
+    recommended_seed: int | None = None  # seed of its run to ship; None if it is not known
+    # half-widths of the 95% intervals over the test rows, by variant and metric; empty if not known
     row_spread: RowSpread = field(default_factory=dict)
 
     @property

@@ -137,7 +137,6 @@ def svg(drawing: Drawing, *, in_page: bool) -> str:
     """A drawing as SVG.
 
     Args:
-        drawing: figure to write.
         in_page: whether its tones are variables of a page's style sheet, for light and dark; else fixed, on white.
     """
     shapes = "".join(_svg_shape(shape, in_page) for shape in drawing.shapes)

@@ -35,7 +35,6 @@ def verdict_figure(results: Results, *, stacked: bool = False) -> Figure:
     """Accuracy, mean tree distance and HOPS of all variants of the first section, with the intervals that are known.
 
     Args:
-        results: results of a comparison.
         stacked: whether the panels stand below each other, for narrow screens.
     """
     variants = results.sections[0].variants

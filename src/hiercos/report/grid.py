@@ -15,17 +15,12 @@ DIFFERENCES = ("the 95% interval excludes 0", "Green is a gain and red a loss wh
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure.
+    """One figure."""
 
-    Attributes:
-        mean: formatted mean; empty if it is undefined.
-        half_width: formatted half-width of the 95% interval; empty if there is none.
-        merit: 1 for the best of a column (or a significant gain), -1 for a significant loss, between 0 and 1 for
-            values above the median of their column, else 0.
-    """
-
-    mean: str
-    half_width: str = ""
+    mean: str  # formatted mean; empty if it is undefined
+    half_width: str = ""  # formatted half-width of the 95% interval; empty if there is none
+    # 1 for the best of a column (or a significant gain), -1 for a significant loss, between 0 and 1 for values above
+    # the median of their column, else 0
     merit: float = 0.0
 
     @property
@@ -43,27 +38,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows of cells with their titles, headings and names.
+    """Rows of cells with their titles, headings and names."""
 
-    Attributes:
-        subject: title of the section.
-        title: description of the figures.
-        mark: meaning of a cell of merit 1 or -1.
-        shading: meaning of the colours.
-        corner: heading of the column of names.
-        columns: metrics of the columns.
-        names: names of the rows.
-        rows: cells of each row.
-    """
-
-    subject: str
-    title: str
-    mark: str
-    shading: str
-    corner: str
-    columns: tuple[MetricSpec, ...]
-    names: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    subject: str  # title of the section
+    title: str  # description of the figures
+    mark: str  # meaning of a cell of merit 1 or -1
+    shading: str  # meaning of the colours
+    corner: str  # heading of the column of names
+    columns: tuple[MetricSpec, ...]  # metrics of the columns
+    names: tuple[str, ...]  # names of the rows
+    rows: tuple[tuple[Cell, ...], ...]  # cells of each row
 
     @property
     def caption(self) -> str:

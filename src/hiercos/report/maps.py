@@ -27,10 +27,7 @@ def map_chart(
 
     Args:
         maps: values by title, shape (rows, columns) each; nan is grey.
-        key: meaning of the colours.
-        per_row: number of maps beside each other.
         aspect: height of a map divided by its width.
-        description: sentence that says what the chart shows.
         shared: whether all maps have one scale; else each has its own, and the key has no numbers.
     """
     wide = (WIDTH - 2 * 8 - (per_row - 1) * 14) / per_row
@@ -72,19 +69,12 @@ def _fitted(text: str, width: float, size: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Icicle:
-    """A tree as rows of bars: the children of a node are below it, each as wide as its weight.
+    """A tree as rows of bars: the children of a node are below it, each as wide as its weight."""
 
-    Attributes:
-        names: name of each node, parents first.
-        parents: parent of each node, shape (N,); -1 for the root.
-        weights: weight of each node, that of its parent at most, shape (N,).
-        shares: place of each node in the ramp of colours, from 0 to 1, shape (N,); nan is grey.
-    """
-
-    names: Sequence[str]
-    parents: NDArray[np.integer[Any]]
-    weights: Floats
-    shares: Floats
+    names: Sequence[str]  # name of each node, parents first
+    parents: NDArray[np.integer[Any]]  # parent of each node, shape (N,); -1 for the root
+    weights: Floats  # weight of each node, that of its parent at most, shape (N,)
+    shares: Floats  # place of each node in the ramp of colours, from 0 to 1, shape (N,); nan is grey
 
     def spans(self) -> tuple[Floats, Floats, NDArray[np.integer[Any]]]:
         """Start and width of each node as shares of the whole, and its level from 0, shape (N,) each."""
@@ -105,14 +95,7 @@ NARROW = 0.5  # width of a bar in units below which it is not drawn by itself
 
 
 def icicle_chart(icicle: Icicle, *, describe: Callable[[int], str], key: str, description: str) -> Drawing:
-    """The tree as an icicle; neighbours narrower than half a unit share a bar of their mean.
-
-    Args:
-        icicle: tree with weights and colours.
-        describe: text of a node on hovering.
-        key: meaning of the colours, with their ends.
-        description: sentence that says what the chart shows.
-    """
+    """The tree as an icicle; neighbours narrower than half a unit share a bar of their mean."""
     starts, widths, levels = icicle.spans()
     row, inner = 34.0, WIDTH - 16
     shapes: list[Shape] = []

@@ -35,23 +35,14 @@ FIRST = ("ship", "few-rows", "tree")  # kinds of statements before the picture
 
 @dataclass(frozen=True)
 class PageSection:
-    """A section of the page.
+    """A section of the page."""
 
-    Attributes:
-        title: heading.
-        note: sentence below the heading; "" for none.
-        grids: tables.
-        legend: explanation of the columns, below the first table.
-        figures: figures, below the tables.
-        template: template of what the script fills, at the end; "" for none.
-    """
-
-    title: str
-    note: str = ""
-    grids: Sequence[Grid] = ()
-    legend: str = ""
-    figures: Sequence[Figure] = ()
-    template: str = ""
+    title: str  # heading
+    note: str = ""  # sentence below the heading; "" for none
+    grids: Sequence[Grid] = ()  # tables
+    legend: str = ""  # explanation of the columns, below the first table
+    figures: Sequence[Figure] = ()  # figures, below the tables
+    template: str = ""  # template of what the script fills, at the end; "" for none
 
 
 def write_results(results: Results, folder: Path, analysis: Analysis | None = None) -> str:

@@ -100,17 +100,11 @@ def results_csv(rows: Sequence[ResultRow]) -> str:
 
 @dataclass(frozen=True)
 class Variant:
-    """A method with a decision rule, or with one of its settings: its runs over the seeds, one row of a table.
+    """A method with a decision rule, or with one of its settings: its runs over the seeds, one row of a table."""
 
-    Attributes:
-        name: name in the table.
-        records: records, one per seed, in the order of the seeds.
-        interval: convention of the confidence intervals over the seeds.
-    """
-
-    name: str
-    records: tuple[Record, ...]
-    interval: IntervalConvention = "sample"
+    name: str  # name in the table
+    records: tuple[Record, ...]  # records, one per seed, in the order of the seeds
+    interval: IntervalConvention = "sample"  # convention of the confidence intervals over the seeds
 
     @property
     def uses_tree(self) -> bool:
@@ -154,9 +148,6 @@ class ReferenceVariantError(FaultsError):
 
 def checked_reference(name: str, names: Collection[str]) -> str:
     """The table name of the reference given by the user: a method, or a method and a rule joined by a plus.
-
-    Raises:
-        ReferenceVariantError: if it is not among the compared variants.
 
     Example:
         >>> checked_reference("cross-entropy+crm", ["cross-entropy", "cross-entropy + crm"])

@@ -14,22 +14,17 @@ from hiercos.taxonomy import IntArray, Taxonomy
 class Statement:
     """One line of a verdict.
 
-    Attributes:
-        kind: what it is about: "ship" (the recommended variant), "few-rows", "tree" (what it gains), "command" (that
-            trains the variant), "gain" (over the flat variant), "mistakes", "note".
-        text: sentence, or for a command the command itself.
-        subject: beginning of the sentence, before a colon; "" for none.
-        reason: sentence that follows; "" for none.
-
     Example:
         >>> print(Statement("few-rows", "over 90 of them.", subject="Few test rows"))
         Few test rows: over 90 of them.
     """
 
+    # what it is about: "ship" (the recommended variant), "few-rows", "tree" (what it gains), "command" (that trains the
+    # variant), "gain" (over the flat variant), "mistakes", "note"
     kind: str
-    text: str
-    subject: str = ""
-    reason: str = ""
+    text: str  # sentence, or for a command the command itself
+    subject: str = ""  # beginning of the sentence, before a colon; "" for none
+    reason: str = ""  # sentence that follows; "" for none
 
     def __str__(self) -> str:
         return f"{self.subject}{': ' if self.subject else ''}{self.text}{' ' if self.reason else ''}{self.reason}"
@@ -63,9 +58,6 @@ SUBJECT = "Where it errs"
 
 def mistake_summary(analysis: Analysis) -> Statement:
     """Number of wrong answers, how many are near the truth, the branch with the most of them, and the commonest pair.
-
-    Args:
-        analysis: analysis of the answers of one variant.
 
     Returns:
         Statement for the verdict.

@@ -48,9 +48,6 @@ def taxonomy_argument(source: TaxonomyArgument) -> Taxonomy:
         source: `Taxonomy`; file, or name in the catalogue; list of paths in class order, each a tuple of names or a
             text such as `a > b > c`; or list of edges (parent, child).
 
-    Raises:
-        TaxonomyError: a value of another type, or a tree that cannot be built.
-
     Example:
         >>> taxonomy_argument(["pet > cat", "pet > dog", "vehicle > car"]).class_names
         ('cat', 'dog', 'car')
@@ -101,16 +98,12 @@ def training_inputs(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tu
     """Training samples and labels, validated as scikit-learn does.
 
     Args:
-        estimator: estimator that stores the number and names of the features.
         X: dense or sparse samples, shape (M, F), M texts, or a DataFrame.
         y: labels of the samples, see `label_array`.
         reset: whether the estimator's number and names of features are set from X, or X is checked against them.
 
     Returns:
         Samples, and labels of shape (M,) or (M, L).
-
-    Raises:
-        ValueError: input that scikit-learn rejects, fewer than two samples, an empty text, or values beyond float32.
     """
     labels = None if y is None else label_array(y)
     raw = raw_inputs(X)
@@ -167,11 +160,7 @@ def vectors(X: Any) -> Inputs:
 
 
 def validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
-    """Samples, and labels if given, as `validate_data` of scikit-learn returns them, with a hint for texts.
-
-    Raises:
-        ValueError: input that scikit-learn rejects.
-    """
+    """Samples, and labels if given, as `validate_data` of scikit-learn returns them, with a hint for texts."""
     try:
         return validate_data(estimator, *arrays, **options)
     except ValueError as error:
@@ -217,14 +206,9 @@ def labelled_dataset(
     """Training samples without a split; those of weight 0 are left out.
 
     Args:
-        inputs: M samples.
         y: labels of the samples, shape (M,) or (M, L).
-        codec: converter between labels and classes.
         sample_weight: weights, shape (M,), one number for all, or None.
         purpose: purpose of the data, see `Dataset`.
-
-    Raises:
-        ValueError: an unknown label, a weight below 0, or fewer than two samples of a class with a weight above 0.
     """
     nodes = codec.read(y)
     labels = label_indices(nodes, codec.taxonomy)

@@ -35,12 +35,7 @@ class HierarchicalScorer:
     taxonomy: TaxonomyArgument | None = None
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """The mean of the metric over the samples that count, or a dict of the means of all metrics.
-
-        Raises:
-            ValueError: an unknown metric, a label that is not in the taxonomy, another number of weights than
-                samples, a classifier without a known taxonomy, or one without a score for each class.
-        """
+        """The mean of the metric over the samples that count, or a dict of the means of all metrics."""
         last = _last_step(estimator)
         taxonomy = _taxonomy(last, self.taxonomy)
         specs = self._specs(taxonomy)

@@ -19,21 +19,13 @@ MOST_SHOWN = 3  # names of other files in a message
 
 @dataclass(frozen=True)
 class StoredEstimator:
-    """The content of a model folder that an estimator needs.
+    """The content of a model folder that an estimator needs."""
 
-    Attributes:
-        model: model with its rule and temperature.
-        codec: converter between labels and classes.
-        parameters: constructor parameters by name; empty for a folder of `hiercos train`.
-        columns: number of columns of X; None for texts and images.
-        column_names: names of the columns; None if X had none.
-    """
-
-    model: Classifier
-    codec: LabelCodec
-    parameters: dict[str, Any]
-    columns: int | None
-    column_names: list[str] | None = None
+    model: Classifier  # model with its rule and temperature
+    codec: LabelCodec  # converter between labels and classes
+    parameters: dict[str, Any]  # constructor parameters by name; empty for a folder of `hiercos train`
+    columns: int | None  # number of columns of X; None for texts and images
+    column_names: list[str] | None = None  # names of the columns; None if X had none
 
 
 def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None:
@@ -41,11 +33,7 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
 
     Args:
         folder: model folder, created if missing.
-        stored: estimator to save.
         flat: whether the taxonomy was built from labels without a tree.
-
-    Raises:
-        ModelError: if the folder holds the record of a training run, or anything but a saved estimator.
     """
     _check_folder(folder)
     labels = stored.codec.labels
@@ -73,11 +61,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def load_estimator(folder: str | Path) -> StoredEstimator:
-    """Load a folder that `save_estimator` or `hiercos train` wrote.
-
-    Raises:
-        ModelError: a folder that is not a model.
-    """
+    """Load a folder that `save_estimator` or `hiercos train` wrote."""
     folder = Path(folder)
     files = model_files(folder)
     model = Classifier.load(files)

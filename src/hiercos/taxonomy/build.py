@@ -15,23 +15,16 @@ from hiercos.taxonomy.tree import PATH_SEPARATOR, IntArray, Taxonomy
 
 @dataclass
 class NodeTable:
-    """Unchecked nodes in any order, collected while an input is read: node i is entry i of each list.
+    """Unchecked nodes in any order, collected while an input is read: node i is entry i of each list."""
 
-    Attributes:
-        where: function from a place to its text in messages; None if nodes have no places.
-        names: name of each node.
-        ids: id of each node, "" for none.
-        parents: parents of each node, none just under the root; they may come before or after their children.
-        labels: class index of each leaf that has one in the input, else None.
-        places: position of each node in the input, in the reader's own form.
-    """
-
+    # function from a place to its text in messages; None if nodes have no places
     where: Callable[[Any], str] | None = None
-    names: list[str] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  # name of each node
+    ids: list[str] = field(default_factory=list)  # id of each node, "" for none
+    # parents of each node, none just under the root; they may come before or after their children
     parents: list[list[int]] = field(default_factory=list)
-    labels: list[Any] = field(default_factory=list)
-    places: list[Any] = field(default_factory=list)
+    labels: list[Any] = field(default_factory=list)  # class index of each leaf that has one in the input, else None
+    places: list[Any] = field(default_factory=list)  # position of each node in the input, in the reader's own form
 
     def add(
         self, parents: Sequence[int], name: str, given_id: str = "", *, label: Any = None, place: Any = None
@@ -60,12 +53,7 @@ class NodeTable:
         """Build the taxonomy.
 
         Args:
-            faults: faults found while reading.
             leaves: node of each class; by default in the order of their labels, or of the nodes if there are no labels.
-
-        Raises:
-            TaxonomyError: for these faults, labels that do not number the classes 0…C-1, cycles, and nodes that cannot
-                be told apart.
         """
         parents = NodeLists.of(self.parents)
         depths, all_faults = longest_depths(parents), list(faults)

@@ -65,10 +65,6 @@ def open_taxonomy(source: str | Path) -> Taxonomy:
         source: path or bundled name; it is a path if it has a folder or an extension, or if it is the name of a file
             or of a model folder. Another folder does not hide a bundled name.
 
-    Raises:
-        TaxonomyError: for a file that cannot be used, or a source that is neither a file nor a bundled name; the
-            message suggests the nearest name.
-
     Example:
         >>> open_taxonomy("cifar100")
         Taxonomy(134 nodes, 100 classes, height 5)

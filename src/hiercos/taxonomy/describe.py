@@ -15,27 +15,16 @@ from hiercos.taxonomy.tree import IntArray, Taxonomy
 
 @dataclass(frozen=True)
 class TaxonomyFacts:
-    """Summary statistics of a taxonomy.
+    """Summary statistics of a taxonomy."""
 
-    Attributes:
-        nodes_per_level: number of nodes at each level, level 1 first.
-        classes_per_level: number of classes at each level, level 1 first.
-        fewest_children: least number of children of the root or an inner node.
-        mean_children: mean number of children of the root and the inner nodes.
-        most_children: largest number of children of the root or an inner node.
-        one_child_nodes: number of inner nodes with a single child.
-        several_parents: number of nodes with several parents.
-        repeated_names: names that several nodes share, with the number of nodes, most frequent first.
-    """
-
-    nodes_per_level: tuple[int, ...]
-    classes_per_level: tuple[int, ...]
-    fewest_children: int
-    mean_children: float
-    most_children: int
-    one_child_nodes: int
-    several_parents: int
-    repeated_names: dict[str, int]
+    nodes_per_level: tuple[int, ...]  # number of nodes at each level, level 1 first
+    classes_per_level: tuple[int, ...]  # number of classes at each level, level 1 first
+    fewest_children: int  # least number of children of the root or an inner node
+    mean_children: float  # mean number of children of the root and the inner nodes
+    most_children: int  # largest number of children of the root or an inner node
+    one_child_nodes: int  # number of inner nodes with a single child
+    several_parents: int  # number of nodes with several parents
+    repeated_names: dict[str, int]  # names that several nodes share, with the number of nodes, most frequent first
 
 
 def taxonomy_facts(taxonomy: Taxonomy) -> TaxonomyFacts:

@@ -11,15 +11,10 @@ LONGEST_CYCLE = 6  # names shown of a cycle
 
 
 class NodeLists(NamedTuple):
-    """A list of nodes for each node, in CSR form; the nodes just under the root have an empty list of parents.
+    """A list of nodes for each node, in CSR form; the nodes just under the root have an empty list of parents."""
 
-    Attributes:
-        starts: first entry of each list, shape (N + 1,).
-        nodes: all lists one after the other.
-    """
-
-    starts: IntArray
-    nodes: IntArray
+    starts: IntArray  # first entry of each list, shape (N + 1,)
+    nodes: IntArray  # all lists one after the other
 
     @classmethod
     def of(cls, lists: Iterable[Sequence[int]]) -> "NodeLists":

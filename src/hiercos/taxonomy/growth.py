@@ -14,19 +14,12 @@ MOST_SHOWN = 5  # nodes named in a line of the report
 
 @dataclass(frozen=True, eq=False)
 class TaxonomyChange:
-    """Correspondence of the nodes of an old and a new taxonomy.
+    """Correspondence of the nodes of an old and a new taxonomy."""
 
-    Attributes:
-        old: taxonomy before the change.
-        new: taxonomy after the change.
-        old_nodes: old node of each new node, shape (N_new,), -1 for an added one.
-        new_nodes: new node of each old node, shape (N_old,), -1 for a dropped one.
-    """
-
-    old: Taxonomy
-    new: Taxonomy
-    old_nodes: IntArray
-    new_nodes: IntArray
+    old: Taxonomy  # taxonomy before the change
+    new: Taxonomy  # taxonomy after the change
+    old_nodes: IntArray  # old node of each new node, shape (N_new,), -1 for an added one
+    new_nodes: IntArray  # new node of each old node, shape (N_old,), -1 for a dropped one
 
     @property
     def added(self) -> IntArray:

@@ -168,7 +168,6 @@ def _highest(values: Floats, nodes: IntArray, starts: IntArray) -> IntArray:
     Args:
         values: values of the nodes of all groups, one group after the other, shape (M, K).
         nodes: these nodes, shape (K,).
-        starts: offset of each group's first node.
     """
     sizes = np.diff(np.append(starts, len(nodes)))
     highest = np.repeat(np.maximum.reduceat(values, starts, axis=1), sizes, axis=1)

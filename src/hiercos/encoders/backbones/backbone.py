@@ -62,11 +62,7 @@ class ModuleBackbone(Backbone):
 
 
 def pooled(output: Any, name: str) -> Tensor:
-    """Features (B, F) unchanged, feature maps averaged to (B, F).
-
-    Raises:
-        BackboneError: for anything but a tensor of two or four dimensions.
-    """
+    """Features (B, F) unchanged, feature maps averaged to (B, F)."""
     if not isinstance(output, Tensor):
         raise BackboneError(f"{name}: expected a tensor of features, got an object of type {type(output).__name__}")
     if output.ndim not in (2, 4):

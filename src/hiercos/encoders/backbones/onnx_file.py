@@ -68,11 +68,7 @@ def onnx_file(
     """An image model in an ONNX file; it can only be used frozen.
 
     Args:
-        model: path of the file.
-        pretrained: must be True, since the weights are part of the file.
         size: side of the images in pixels, if the graph accepts any; 224 by default.
-        mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
-        std: standard deviation of each channel on the same scale.
     """
     name, path = f"onnx:{model}", Path(model).expanduser()
     if not pretrained:
@@ -98,11 +94,7 @@ def open_session(path: Path, *, backbone: str) -> Any:
 
 
 def image_size(session: Any, size: int | None, *, backbone: str) -> int:
-    """Side of the images that a graph accepts.
-
-    Raises:
-        BackboneError: if its input is not float32 (B, 3, S, S) with B free or 1, or its S differs from `size`.
-    """
+    """Side of the images that a graph accepts."""
     inputs = [(entry.name, entry.type, entry.shape) for entry in session.get_inputs()]
     expected = f"backbone {backbone!r}: expected one input of float32 and shape (B, 3, S, S), B free or 1"
     if len(inputs) != 1 or inputs[0][1] != "tensor(float)" or len(inputs[0][2]) != 4:

@@ -79,11 +79,7 @@ SQUASHED_FROM = 384  # pixels; ConvNeXt does not crop images of this size or lar
 
 
 def read_image_transform(folder: Path, *, backbone: str) -> ImageTransform:
-    """Read the image preprocessing from a model's folder.
-
-    Raises:
-        BackboneError: if the folder has no preprocessing file, or describes a step that `ImageTransform` lacks.
-    """
+    """Read the image preprocessing from a model's folder."""
     for file, key in (("processor_config.json", "image_processor"), ("preprocessor_config.json", None)):
         if (folder / file).is_file():
             where = f"backbone {backbone!r}: {folder / file}"
@@ -99,13 +95,6 @@ def read_image_transform(folder: Path, *, backbone: str) -> ImageTransform:
 
 def image_transform(settings: Mapping[str, Any], *, where: str) -> ImageTransform:
     """Image preprocessing from the settings of an image processor.
-
-    Args:
-        settings: content of preprocessor_config.json, in its current form or an earlier one.
-        where: prefix of messages.
-
-    Raises:
-        BackboneError: for a step that `ImageTransform` lacks.
 
     Example:
         >>> settings = {"size": {"shortest_edge": 256}, "do_center_crop": True, "crop_size": 224, "resample": 3}

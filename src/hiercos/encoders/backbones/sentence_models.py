@@ -51,7 +51,6 @@ def sentence_model(model: str, *, pretrained: bool = True) -> Backbone:
     """A sentence-transformers model, from a folder or the Hugging Face Hub.
 
     Args:
-        model: folder, or name on the Hub.
         pretrained: whether to load the weights (default); False draws them at random, but still needs the folder.
     """
     name = f"sentence-transformers:{model}"

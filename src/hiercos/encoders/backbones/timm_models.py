@@ -18,10 +18,6 @@ FITS: dict[str, Fit] = {"center": "crop", "squash": "squash"}  # timm's crop_mod
 class TimmBackbone(Backbone):
     """A timm model without its classifier.
 
-    Args:
-        model: timm model built with num_classes=0.
-        preprocess: image preprocessing.
-
     Shape:
         batch: (B, 3, S, S). Output: (B, F).
     """
@@ -59,10 +55,6 @@ def timm_transform(settings: Mapping[str, Any], *, backbone: str) -> ImageTransf
     Args:
         settings: result of `timm.data.resolve_model_data_config`: input_size, mean, std, crop_pct, crop_mode and
             interpolation.
-        backbone: name of the backbone, for messages.
-
-    Raises:
-        BackboneError: for a step that `ImageTransform` lacks.
 
     Example:
         >>> settings = {"input_size": (3, 224, 224), "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}

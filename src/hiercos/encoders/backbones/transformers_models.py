@@ -75,10 +75,6 @@ def pool_images(output: Any, pooling: Pooling, tokens_before: int) -> Tensor:
         output: model output with last_hidden_state of shape (B, T, F), or (B, F, height, width) for a convolutional
             model.
         pooling: "cls", "mean" or "pooler".
-        tokens_before: number of leading tokens that the mean leaves out.
-
-    Raises:
-        BackboneError: if the output lacks the tensor that the pooling needs.
     """
     hidden: Tensor = output.last_hidden_state
     if pooling == "pooler":
@@ -103,7 +99,6 @@ def transformers_model(model: str, *, pretrained: bool = True, pooling: Pooling 
     """An image or text model from transformers, from a folder or the Hugging Face Hub.
 
     Args:
-        model: folder, or name on the Hub.
         pretrained: whether to load the weights (default); False draws them at random, but still needs the folder.
         pooling: "cls", "mean" or "pooler"; by default an image model uses its own pooling if it has one, else the mean
             over patches, and a text model the mean over tokens.
@@ -234,9 +229,6 @@ def pool_texts(output: Any, mask: Tensor, pooling: Pooling) -> Tensor:
         output: model output with last_hidden_state of shape (B, T, F).
         mask: attention mask, shape (B, T), 0 at padding.
         pooling: "cls", "mean" or "pooler".
-
-    Raises:
-        BackboneError: for "pooler" if the model has no pooled output.
     """
     hidden: Tensor = output.last_hidden_state
     if pooling == "cls":

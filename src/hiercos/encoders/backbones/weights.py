@@ -19,11 +19,6 @@ def import_extra(module: str, *, extra: str, backbone: str) -> ModuleType:
 
     Args:
         module: name of the module, such as "timm".
-        extra: extra of hiercos that installs the library.
-        backbone: name of the backbone, for messages.
-
-    Raises:
-        BackboneError: if the library, or one of its dependencies, is not installed.
     """
     try:
         return import_module(module)
@@ -44,9 +39,6 @@ def check_weights_source(name: str, weights: str | None, *, pretrained: bool, bu
         weights: .safetensors file from the user, or None.
         pretrained: whether trained weights are requested.
         bundled: whether the backbone has trained weights without a file; False by default.
-
-    Raises:
-        BackboneError: if a file is required and missing, or present without `pretrained`.
     """
     if pretrained and weights is None and not bundled:
         raise BackboneError(
@@ -58,26 +50,13 @@ def check_weights_source(name: str, weights: str | None, *, pretrained: bool, bu
 
 
 def load_weights(module: nn.Module, path: str, *, classifier: str) -> None:
-    """Load a module's weights from a file; no tensor may be missing, unknown or of another shape.
-
-    Args:
-        module: module with the same tensor names as the file.
-        path: .safetensors file.
-        classifier: name of the layer after the features, whose tensors in the file are ignored.
-
-    Raises:
-        BackboneError: for a file that is not in safetensors format, or has the tensors of another architecture.
-    """
+    """Load a module's weights from a file; no tensor may be missing, unknown or of another shape."""
     state = {name: value for name, value in read_weights(path).items() if not name.startswith(f"{classifier}.")}
     fill(module, state, source=path)
 
 
 def read_weights(path: str) -> dict[str, Tensor]:
-    """Read the tensors of a safetensors file, by name; of a model's file those of its backbone.
-
-    Raises:
-        BackboneError: if the file is missing or not in safetensors format.
-    """
+    """Read the tensors of a safetensors file, by name; of a model's file those of its backbone."""
     from safetensors.torch import load_file
 
     if Path(path).suffix != ".safetensors":
@@ -97,9 +76,6 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], *, source: str) -> None
     """Copy named tensors into a module.
 
     The counters of batch norms may be missing, as in older files; they are left unchanged then.
-
-    Raises:
-        BackboneError: naming the first tensors that are missing, unknown or of another shape.
     """
     own = module.state_dict()
     needed = {name for name in own if not name.endswith(".num_batches_tracked")}
@@ -125,16 +101,7 @@ OTHER_FORMATS = ["onnx/*", "openvino/*"]
 
 
 def model_folder(model: str, *, extra: str, backbone: str) -> Path:
-    """Folder of a model, downloaded if necessary.
-
-    Args:
-        model: folder, or name on the Hub, which is downloaded once, with a progress bar, to the Hub's cache.
-        extra: extra of hiercos that installs huggingface_hub, for messages.
-        backbone: name of the backbone, for messages.
-
-    Raises:
-        BackboneError: if there is no such folder and the Hub cannot be reached or has no such model.
-    """
+    """Folder of a model, downloaded if necessary."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder
@@ -155,13 +122,7 @@ def load_transformer(folder: Path, *, extra: str, pretrained: bool, backbone: st
 
     Args:
         folder: folder with config.json and, if pretrained, weights as safetensors.
-        extra: extra of hiercos that installs transformers, for messages.
         pretrained: whether to load the weights; False draws them at random.
-        backbone: name of the backbone, for messages.
-
-    Raises:
-        BackboneError: if the folder has no usable model or lacks weights of another layer, or if the model takes both
-            images and texts or has a decoder.
     """
     transformers = import_extra("transformers", extra=extra, backbone=backbone)
     with quiet_transformers(transformers), loading_errors(backbone, folder):

@@ -9,7 +9,7 @@ from hiercos.cli.options import common as options
 from hiercos.cli.options.comparison import ResultOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, grouped
 from hiercos.cli.options.training import TrainingOptions
-from hiercos.paper.axes import AXES, AXIS_DESCRIPTIONS, METHOD, axis_settings
+from hiercos.paper.axes import AXES, METHOD, axis_settings
 
 
 @grouped
@@ -37,8 +37,8 @@ def ablate(
     settings = axis_settings(list(dict.fromkeys(axis.strip() for axis in axes.split(","))))
     from hiercos.cli.display.progress import observer
     from hiercos.methods import METHODS
-    from hiercos.paper import AblationGroup, ablation_results
-    from hiercos.paper import ablate as run_settings
+    from hiercos.paper.ablation import ablate as run_settings
+    from hiercos.paper.ablation import ablation_results
     from hiercos.training import features_of
 
     published = {"alpha": METHODS.options(METHOD)["alpha"]}  # the setting that the tables compare with
@@ -53,9 +53,4 @@ def ablate(
                 fabric, features, config, settings, seed_range, folder=out, jobs=jobs, observer=display
             )
         if fabric.is_global_zero:
-            named = zip(settings, records, strict=True)
-            groups = [
-                AblationGroup(each.axis, AXIS_DESCRIPTIONS[each.axis], each.name, not each.changes, group)
-                for each, group in named
-            ]
-            shown.show(ablation_results(groups), out)
+            shown.show(ablation_results(list(zip(settings, records, strict=True))), out)

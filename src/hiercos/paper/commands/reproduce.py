@@ -11,8 +11,9 @@ from hiercos.cli.options import common as options
 from hiercos.cli.options.groups import DeviceOptions, grouped
 
 if TYPE_CHECKING:
-    from hiercos.paper import Attempt, Recipe
     from hiercos.paper.published import PublishedTable
+    from hiercos.paper.recipes import Recipe
+    from hiercos.paper.reproduction import Attempt
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class RecipeOptions:
 
     def of_table(self, table: "PublishedTable") -> "list[Recipe]":
         """The chosen recipes of a table."""
-        from hiercos.paper import load_recipes, table_recipes
+        from hiercos.paper.recipes import load_recipes
+        from hiercos.paper.reproduction import table_recipes
 
         names = [name.strip() for name in self.methods.split(",")] if self.methods else None
         return table_recipes(table, load_recipes(), dataset=self.dataset, names=names)
@@ -73,9 +75,10 @@ def reproduce(
     """
     check_format(format, None)
     from hiercos.cli.display.progress import training_callback
-    from hiercos.paper import Attempt, RecipeError, ReproductionConfig
-    from hiercos.paper import reproduce as run_recipes
     from hiercos.paper.published import published_table
+    from hiercos.paper.recipes import RecipeError
+    from hiercos.paper.reproduction import Attempt, ReproductionConfig
+    from hiercos.paper.reproduction import reproduce as run_recipes
     from hiercos.paper.tables import published_json
     from hiercos.storage import write
 
@@ -123,8 +126,8 @@ def _show(table: "PublishedTable", attempts: "list[Attempt]", format: str) -> No
 def _list_tables(root: Path | None, format: str) -> None:
     """Print the tables of the paper, and whether their data are present."""
     from hiercos.cli.display.output import emit
-    from hiercos.paper import missing_data_hint
     from hiercos.paper.published import published_tables
+    from hiercos.paper.reproduction import missing_data_hint
 
     tables = published_tables().values()
     absent = {dataset: missing_data_hint(dataset, root) for table in tables for dataset in table.datasets}

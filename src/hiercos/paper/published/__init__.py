@@ -10,11 +10,11 @@ from typing import Any
 
 from hiercos.errors import FaultsError, suggestion
 from hiercos.metrics import metric_spec
+from hiercos.report import Estimate
 
 __all__ = [
     "Note",
     "PublishedError",
-    "PublishedFigure",
     "PublishedRow",
     "PublishedTable",
     "published",
@@ -28,18 +28,6 @@ class PublishedError(FaultsError):
 
 
 @dataclass(frozen=True)
-class PublishedFigure:
-    """A published mean in the units of results.csv (accuracies are fractions), with its half-width.
-
-    The half-width follows the published convention: Student's t over five seeds with the population standard
-    deviation (ddof 0); nan where the paper prints none.
-    """
-
-    mean: float
-    half_width: float
-
-
-@dataclass(frozen=True)
 class Note:
     """A remark about a row: a sentence, and the columns that a correct implementation cannot match."""
 
@@ -49,21 +37,15 @@ class Note:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One row of a table.
+    """One row of a table."""
 
-    Attributes:
-        dataset: name of the data set.
-        name: name used by recipes and commands.
-        label: name printed in the paper; an asterisk marks figures copied from another paper.
-        figures: figures by column; None where the paper leaves the cell blank.
-        notes: remarks about the row.
-    """
-
-    dataset: str
-    name: str
-    label: str
-    figures: Mapping[str, PublishedFigure | None]
-    notes: tuple[Note, ...]
+    dataset: str  # name of the data set
+    name: str  # name used by recipes and commands
+    label: str  # name printed in the paper; an asterisk marks figures copied from another paper
+    # figures by column in the units of results.csv (accuracies are fractions), None for a blank cell; half-widths by the
+    # published convention: Student's t over five seeds, population deviation; nan where none is printed
+    figures: Mapping[str, Estimate | None]
+    notes: tuple[Note, ...]  # remarks about the row
 
     @property
     def unmatchable(self) -> frozenset[str]:
@@ -73,23 +55,14 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """One table.
+    """One table."""
 
-    Attributes:
-        name: name used by commands.
-        number: number in the paper, continued through the supplementary; None for figures outside of tables.
-        title: one-line title.
-        source: place in the paper where it is printed.
-        columns: keys of results.csv, or of a record's metrics.
-        rows: rows in the paper's order, grouped by data set.
-    """
-
-    name: str
-    number: int | None
-    title: str
-    source: str
-    columns: tuple[str, ...]
-    rows: tuple[PublishedRow, ...]
+    name: str  # name used by commands
+    number: int | None  # number in the paper, continued through the supplementary; None for figures outside of tables
+    title: str  # one-line title
+    source: str  # place in the paper where it is printed
+    columns: tuple[str, ...]  # keys of results.csv, or of a record's metrics
+    rows: tuple[PublishedRow, ...]  # rows in the paper's order, grouped by data set
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -97,11 +70,7 @@ class PublishedTable:
         return tuple(dict.fromkeys(row.dataset for row in self.rows))
 
     def row(self, dataset: str, name: str) -> PublishedRow:
-        """The row of a data set by its name.
-
-        Raises:
-            PublishedError: if there is none; the message suggests the nearest name.
-        """
+        """The row of a data set by its name."""
         if dataset not in self.datasets:
             raise PublishedError(f"table {self.name!r} has no data set {dataset!r}{suggestion(dataset, self.datasets)}")
         rows = {row.name: row for row in self.rows if row.dataset == dataset}
@@ -121,9 +90,6 @@ def published_tables() -> Mapping[str, PublishedTable]:
 
 def published_table(key: str | int) -> PublishedTable:
     """A table by its name or its number in the paper.
-
-    Raises:
-        PublishedError: if there is none; the message suggests the nearest name.
 
     Example:
         >>> published_table("cifar100") is published_table(2)
@@ -145,12 +111,9 @@ def published(table: str | int, dataset: str, method: str) -> PublishedRow:
         dataset: "fgvc-aircraft", "cifar100", "inaturalist19" or "tiered-imagenet-h".
         method: name of the row: the method, with its setting if it has several rows ("soft-labels-4").
 
-    Raises:
-        PublishedError: if there is no such row; the message suggests the nearest name.
-
     Example:
         >>> published("cifar100", "cifar100", "hier-cos").figures["hops"]
-        PublishedFigure(mean=0.93, half_width=0.001)
+        Estimate(mean=0.93, half_width=0.001)
     """
     return published_table(table).row(dataset, method)
 
@@ -176,10 +139,10 @@ def _row(values: Mapping[str, Any]) -> PublishedRow:
     )
 
 
-def _figure(column: str, printed: list[float | None] | None) -> PublishedFigure | None:
+def _figure(column: str, printed: list[float | None] | None) -> Estimate | None:
     """A cell [mean, half-width] as printed, in the units of results.csv."""
     if printed is None:
         return None
     scale = metric_spec(column).scale
     mean, half_width = (math.nan if value is None else value / scale for value in printed)
-    return PublishedFigure(mean, half_width)
+    return Estimate(mean, half_width)

@@ -43,22 +43,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its parser, its writer and its file extensions.
+    """A file format: its parser, its writer and its file extensions."""
 
-    Attributes:
-        read: function from text, and for a table its delimiter, to a taxonomy; raises `TaxonomyError`.
-        write: function from a taxonomy, and for a table the delimiter, to text that `read` reads back; raises
-            `TaxonomyError` if the format cannot hold it. None for a read-only format.
-        extensions: file extensions of this format.
-        is_table: whether both take a delimiter.
-        holds_graphs: whether `write` takes nodes with several parents.
-    """
-
+    # function from text, and for a table its delimiter, to a taxonomy; raises `TaxonomyError`
     read: Callable[..., Taxonomy]
+    # function from a taxonomy, and for a table the delimiter, to text that `read` reads back; raises `TaxonomyError` if
+    # the format cannot hold it. None for a read-only format.
     write: Callable[..., str] | None
-    extensions: tuple[str, ...] = ()
-    is_table: bool = False
-    holds_graphs: bool = False
+    extensions: tuple[str, ...] = ()  # file extensions of this format
+    is_table: bool = False  # whether both take a delimiter
+    holds_graphs: bool = False  # whether `write` takes nodes with several parents
 
 
 def _read_yaml(text: str) -> Taxonomy:
@@ -94,9 +88,6 @@ def read_taxonomy(path: str | PathLike[str], *, format: str | None = None, paren
         format: one of `FORMATS`; chosen by the extension by default.
         parents: parents that are kept of a node with several: "all", "first", "shortest" for the first of those
             nearest to the root, or "one" to reject such nodes.
-
-    Raises:
-        TaxonomyError: with every fault found, each prefixed with the file and, if known, the row.
     """
     with _naming(path):
         with reading("the file cannot be read in this format", TaxonomyError):
@@ -131,10 +122,6 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str
         taxonomy: the tree to write.
         path: file to write; an existing one is replaced.
         format: one of `FORMATS`; chosen by the extension by default.
-
-    Raises:
-        TaxonomyError: if the format cannot hold the taxonomy; nothing is written then.
-        OSError: if the file cannot be written.
     """
     with _naming(path):
         text = _written_text(taxonomy, path, format)

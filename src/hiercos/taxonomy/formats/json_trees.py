@@ -16,11 +16,7 @@ from hiercos.taxonomy.tree import Taxonomy
 
 
 def parsed_json(text: str) -> Any:
-    """Parse a JSON text.
-
-    Raises:
-        TaxonomyError: for malformed JSON, nesting deeper than Python reads, and repeated keys in an object.
-    """
+    """Parse a JSON text."""
     faults: list[str] = []
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -64,11 +60,7 @@ def taxonomy_to_dict(taxonomy: Taxonomy) -> dict[str, Any]:
 
 
 def taxonomy_from_dict(value: object) -> Taxonomy:
-    """Build the taxonomy of a dict in the form of `taxonomy_to_dict`; its nodes may have any numbering.
-
-    Raises:
-        TaxonomyError: naming every key that is missing or has a value of the wrong type, and every fault of the tree.
-    """
+    """Build the taxonomy of a dict in the form of `taxonomy_to_dict`; its nodes may have any numbering."""
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:
         raise TaxonomyError(f'expected an object with "format": "{FORMAT}"')
     if value.get("version") != VERSION:

@@ -35,10 +35,6 @@ def read_newick(text: str) -> Taxonomy:
     """Read a taxonomy from one Newick tree, classes in file order unless comments give their class indices.
 
     Inner nodes without a name are called `clade 1`, `clade 2`, … in file order.
-
-    Raises:
-        TaxonomyError: for an empty text, NEXUS, or the first position (line and column) where the text is not Newick,
-            else for every leaf without a name and every two siblings of the same name.
     """
     if not text.strip():
         raise TaxonomyError("the file is empty: expected a tree in parentheses, such as (cat,dog);")
@@ -104,20 +100,13 @@ def _comment_end(text: str, start: int) -> int:
 
 @dataclass
 class _Parser:
-    """Reads one token after the other.
+    """Reads one token after the other."""
 
-    Attributes:
-        nodes: nodes found so far; an unnamed node has the name "".
-        open: nodes whose children are being read, the innermost last.
-        last: node just read.
-        before: the sign just read, or "name" or "length"; "" at the start.
-        unnamed: leaves without a name, each by the sign after it and its offset.
-    """
-
-    nodes: NodeTable
-    open: list[int] = field(default_factory=list)
-    last: int = ROOT
-    before: str = ""
+    nodes: NodeTable  # nodes found so far; an unnamed node has the name ""
+    open: list[int] = field(default_factory=list)  # nodes whose children are being read, the innermost last
+    last: int = ROOT  # node just read
+    before: str = ""  # the sign just read, or "name" or "length"; "" at the start
+    # leaves without a name, each by the sign after it and its offset
     unnamed: list[tuple[str, int]] = field(default_factory=list)
 
     def read(self, token: _Token) -> str | None:
@@ -177,11 +166,7 @@ def _name_inner_nodes(nodes: NodeTable) -> None:
 
 
 def newick_text(taxonomy: Taxonomy) -> str:
-    """One line of Newick; if the class order is not the order of the leaves, a comment gives each class index.
-
-    Raises:
-        TaxonomyError: if there are ids.
-    """
+    """One line of Newick; if the class order is not the order of the leaves, a comment gives each class index."""
     if taxonomy.ids:
         raise TaxonomyError(f"newick cannot hold ids; {IDS_HINT}")
     labels = {int(leaf): label for label, leaf in enumerate(taxonomy.leaves)}

@@ -30,12 +30,7 @@ def _parsed(text: str, delimiter: str, faults: list[str]) -> tuple[list[str], It
     """Read the columns and rows of a table.
 
     Args:
-        text: content of the file.
-        delimiter: character between two fields.
         faults: list to which rows that do not fit the header are appended while the rows are read.
-
-    Raises:
-        TaxonomyError: if there is no usable header, or no row under it.
     """
     lines = _lines(text, delimiter, faults)
     header, first = next(lines, (1, [])), next(lines, None)
@@ -87,11 +82,7 @@ def _fitting_rows(columns: list[str], lines: Iterable[tuple[int, list[str]]], fa
 
 
 def table_text(rows: Iterable[Sequence[str]], delimiter: str) -> str:
-    """The rows as table text that reads back the same.
-
-    Raises:
-        TaxonomyError: naming every field with white space around it, which reading would strip.
-    """
+    """The rows as table text that reads back the same."""
     table = list(rows)
     if padded := {field: None for row in table for field in row if field != field.strip()}:
         raise TaxonomyError(f"{field!r}: a table cannot hold white space around a name; json can" for field in padded)
@@ -171,11 +162,7 @@ def _path(fields: list[str]) -> list[str]:
 
 
 def levels_text(taxonomy: Taxonomy, delimiter: str) -> str:
-    """The level table of a taxonomy, one row per class in class order.
-
-    Raises:
-        TaxonomyError: if a table cannot hold its ids or names.
-    """
+    """The level table of a taxonomy, one row per class in class order."""
     return table_text(_table(taxonomy), delimiter)
 
 
@@ -238,11 +225,7 @@ def _rows(text: str) -> Iterator[PathRow]:
 
 
 def lines_text(taxonomy: Taxonomy) -> str:
-    """One path per line for each class, in class order.
-
-    Raises:
-        TaxonomyError: if there are ids, or a name that a line cannot hold.
-    """
+    """One path per line for each class, in class order."""
     faults = [f"lines cannot hold ids; {IDS_HINT}"] if taxonomy.ids else []
     faults += [
         f"{name!r}: a line cannot hold a name with {PATH_SIGN!r}, a line end or white space around it; json can"
@@ -263,11 +246,7 @@ def edges_from_rows(columns: Sequence[str], rows: Iterator[FieldRow], faults: li
 
 
 def edges_text(taxonomy: Taxonomy, delimiter: str) -> str:
-    """The edge table of a taxonomy; a blank parent marks the top, and the classes are in class order.
-
-    Raises:
-        TaxonomyError: if neither names nor ids tell all nodes apart, or some nodes only have an id.
-    """
+    """The edge table of a taxonomy; a blank parent marks the top, and the classes are in class order."""
     if taxonomy.ids and not all(taxonomy.ids):
         raise TaxonomyError("an edge table holds the ids of all nodes or of none, and here some are empty; json can")
     keys = taxonomy.ids or taxonomy.names

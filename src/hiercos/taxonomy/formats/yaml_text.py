@@ -43,12 +43,7 @@ class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML comes withou
 
 
 def read_yaml(text: str) -> Taxonomy:
-    """Read a taxonomy from nested mappings and lists; see `hiercos.taxonomy.formats.json_trees`.
-
-    Raises:
-        TaxonomyError: for malformed YAML, several documents, an alias or a repeated key, with its line, else every
-            fault.
-    """
+    """Read a taxonomy from nested mappings and lists; see `hiercos.taxonomy.formats.json_trees`."""
     try:
         value = _TextLoader(text).get_single_data()
     except yaml.MarkedYAMLError as error:
@@ -76,11 +71,7 @@ _QuotingDumper.add_representer(
 
 
 def yaml_text(taxonomy: Taxonomy) -> str:
-    """YAML text: mappings with name, id and children, and the class index of each leaf.
-
-    Raises:
-        TaxonomyError: if the tree is too deep to be read back.
-    """
+    """YAML text: mappings with name, id and children, and the class index of each leaf."""
     if taxonomy.height > MOST_LEVELS:
         raise TaxonomyError(
             f"the tree has {taxonomy.height} levels and YAML holds {MOST_LEVELS}; json and edges hold any number"

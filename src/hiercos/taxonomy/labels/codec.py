@@ -66,9 +66,6 @@ def taxonomy_of_labels(
         source: name of the data, for messages.
         row_name: function from the index of a sample to its name in messages.
         path_form: description of labels that are paths, for the message if there are none.
-
-    Raises:
-        DataError: if no label is a path, or for each one that has an empty name.
     """
     first_rows: dict[tuple[str, ...], int] = {}
     for row, label in enumerate(labels):
@@ -104,9 +101,6 @@ def taxonomy_from_levels(y: ArrayLike, *, source: str = "") -> Taxonomy:
             to text.
         source: name of the labels, for messages; none by default.
 
-    Raises:
-        DataError: for another shape, for every distinct row that has a blank in between, and if all rows are blank.
-
     Example:
         >>> taxonomy_from_levels([["pet", "dog"], ["pet", "cat"], ["plant", ""], ["pet", "dog"]]).class_names
         ('cat', 'dog', 'plant')
@@ -125,9 +119,6 @@ def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False, 
         taxonomy: the tree.
         inner: whether a row may end at an inner node, or be blank.
         source: name of the labels, for messages; none by default.
-
-    Raises:
-        DataError: as `taxonomy_from_levels` and `LabelReader.read`.
     """
     texts = [PATH_SEPARATOR.join(path) for path in label_paths(y, source=source)]
     return LabelReader(taxonomy).read_paths(texts, source=source, inner=inner)
@@ -147,11 +138,7 @@ def level_names(nodes: ArrayLike, taxonomy: Taxonomy) -> AnyArray:
 
 
 def label_paths(y: ArrayLike, *, source: str = "") -> list[tuple[str, ...]]:
-    """Path of each row of 2-D labels.
-
-    Raises:
-        DataError: for another shape, and for every distinct row that has a blank in between.
-    """
+    """Path of each row of 2-D labels."""
     cells = np.asarray(y, dtype=object)
     if cells.ndim != 2 or not cells.size:
         raise DataError(f"{_prefix(source)}expected labels of shape (samples, levels), got shape {cells.shape}")
@@ -212,19 +199,14 @@ def _single_type(labels: AnyArray) -> AnyArray:
 
 @dataclass(frozen=True, eq=False)
 class LabelCodec:
-    """Converts labels in the user's form to the nodes of a taxonomy, and its classes to labels.
+    """Converts labels in the user's form to the nodes of a taxonomy, and its classes to labels."""
 
-    Attributes:
-        taxonomy: the tree.
-        reader: function from labels to nodes, -1 for the root; an unknown label is an error that names its row.
-        labels: label of each class in the user's form, shape (C,), or (C, L) for labels with one column per level.
-        flat: whether the taxonomy has one level with all labels because there was no tree.
-    """
-
-    taxonomy: Taxonomy
+    taxonomy: Taxonomy  # the tree
+    # function from labels to nodes, -1 for the root; an unknown label is an error that names its row
     reader: Callable[[AnyArray], IntArray]
+    # label of each class in the user's form, shape (C,), or (C, L) for labels with one column per level
     labels: AnyArray
-    flat: bool = False
+    flat: bool = False  # whether the taxonomy has one level with all labels because there was no tree
 
     @cached_property
     def classes(self) -> AnyArray:
@@ -241,12 +223,7 @@ class LabelCodec:
         return self.labels if self.labels.ndim == 1 else path_texts(self.labels)
 
     def read(self, y: AnyArray) -> IntArray:
-        """Nodes of M labels: classes, inner nodes or the root, shape (M,).
-
-        Raises:
-            DataError: for labels with another number of dimensions than in the first fit.
-            UnknownLabelError: for each unknown label.
-        """
+        """Nodes of M labels: classes, inner nodes or the root, shape (M,)."""
         if y.ndim != self.labels.ndim:
             raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
         return self.reader(y)
@@ -274,9 +251,6 @@ def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
     Args:
         y: labels of M samples, shape (M,) for names, ids, paths or class indices, (M, L) for names by level.
         taxonomy: the tree; None builds it from the paths or levels, or as one level of all labels.
-
-    Raises:
-        DataError: for labels that cannot be read, with every fault.
     """
     if y.ndim == 2:
         return _by_level(y, taxonomy or taxonomy_from_levels(y, source=SOURCE))

@@ -311,17 +311,12 @@ def _checked(nodes: IntArray, faults: Sequence[_LabelFault], source: str, row_na
 
 
 class SampleLabels(NamedTuple):
-    """Labels of M samples.
+    """Labels of M samples."""
 
-    Attributes:
-        nodes: node of each sample's label, shape (M,); -1, the root, for a sample with several labels.
-        sets: nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label.
-        notes: sentences for the user about inner nodes and several labels.
-    """
-
-    nodes: IntArray
+    nodes: IntArray  # node of each sample's label, shape (M,); -1, the root, for a sample with several labels
+    # nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label
     sets: IntArray | None
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # sentences for the user about inner nodes and several labels
 
     def take(self, rows: IntArray, taxonomy: Taxonomy, *, source: str) -> "SampleLabels":
         """Labels at these rows, with notes of their own."""
@@ -343,9 +338,6 @@ def read_sample_labels(
         source: name of the data, for messages.
         row_name: function from the index of a sample to its name in messages.
         tree_name: name of the tree in messages, see `LabelReader`.
-
-    Raises:
-        DataError: see `LabelReader.read`.
     """
     reader = LabelReader(taxonomy, tree_name)
     several = _split(labels, reader)

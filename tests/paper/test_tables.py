@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from hiercos.paper import pairs
+from hiercos.paper.tables import pairs
 from hiercos.report import Estimate
 from records import record
 
