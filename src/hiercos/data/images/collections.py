@@ -147,7 +147,7 @@ class PixelImages(EncodedImages):
 
     def content(self, row: int) -> bytes:
         """The pixels, row by row."""
-        return self._contents[self._rows[row]].tobytes()
+        return bytes(self._contents[self._rows[row]].tobytes())
 
     def open(self, row: int) -> "Image":
         """The pixels as an image."""

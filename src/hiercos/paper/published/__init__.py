@@ -42,8 +42,8 @@ class PublishedRow:
     dataset: str  # name of the data set
     name: str  # name used by recipes and commands
     label: str  # name printed in the paper; an asterisk marks figures copied from another paper
-    # figures by column in the units of results.csv (accuracies are fractions), None for a blank cell; half-widths by the
-    # published convention: Student's t over five seeds, population deviation; nan where none is printed
+    # figures by column in the units of results.csv (accuracies are fractions), None for a blank cell. Half-widths
+    # follow the published convention: Student's t over five seeds, population deviation; nan where none is printed.
     figures: Mapping[str, Estimate | None]
     notes: tuple[Note, ...]  # remarks about the row
 
