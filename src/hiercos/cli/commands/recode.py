@@ -107,7 +107,7 @@ def _recoded(
     for place, number in enumerate(batch.numbers):
         old = batch.kept[label_column][place]
         each = recoder.recoded(posterior, place, recoder.candidates(old, f"{source}: row {number}"))
-        row = {name: cells[place] for name, cells in batch.kept.items()}
+        row: dict[str, Any] = {name: cells[place] for name, cells in batch.kept.items()}
         row |= {label_column: path_text(each.node), "old_label": old, "probability": round(each.probability, 6)}
         yield row | {"other_candidates": " | ".join(map(path_text, each.others))}, each
 
