@@ -191,19 +191,22 @@ class Columns:
             raise DataError(f"{path}: expected at least one row below the header, got none")
 
 
-def read_table(path: Path, *, columns: Iterable[str], options: Mapping[str, str] | None = None) -> Table:
+def read_table(
+    path: Path, *, columns: Iterable[str], optional: Sequence[str] = (), options: Mapping[str, str] | None = None
+) -> Table:
     """Read the named columns into memory.
 
     Args:
         path: table.
         columns: columns that the table must have.
+        optional: columns that may be missing.
         options: option of the commands that names another column, such as "--label-column", by column; for errors.
 
     Raises:
         DataError: see `Columns.rows`; also for a table without rows.
     """
     needed = {name: (options or {}).get(name, "") for name in columns}
-    (table,) = Columns(needed).tables(path, sys.maxsize)
+    (table,) = Columns(needed, optional).tables(path, sys.maxsize)
     return table
 
 
