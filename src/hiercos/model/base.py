@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data import InputBatch, Inputs, Kind, UnlabelledInputs, python_rows
+from hiercos.data import InputBatch, Inputs, Kind, Source, python_rows
 from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
 from hiercos.model.answers import Answer, answer_rows
 from hiercos.options import check_count
@@ -96,7 +96,7 @@ class BaseClassifier(ABC, Generic[Config]):
         """Calibrated probabilities from the scores of `scores`."""
 
     def batches(
-        self, rows: UnlabelledInputs, config: Config | None = None, *, energies: bool = False
+        self, rows: Source, config: Config | None = None, *, energies: bool = False
     ) -> Iterator[tuple[InputBatch, Posterior]]:
         """Batches of inputs with their calibrated posteriors; only one batch is in memory at a time.
 
@@ -162,7 +162,7 @@ class BaseClassifier(ABC, Generic[Config]):
 
     def node_scores(
         self,
-        rows: UnlabelledInputs,  # noqa: ARG002  # none are read
+        rows: Source,  # noqa: ARG002  # none are read
         config: Config | None = None,  # noqa: ARG002
     ) -> Iterator[tuple[InputBatch, Floats]] | None:
         """Batches of inputs with the scores of every node, shape (B, N); None unless the method is for label sets."""

@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import csr_matrix, vstack
 from torch import Tensor
 
-from hiercos.data import InputBatch, Inputs, Kind, SparseVectors, UnlabelledInputs
+from hiercos.data import InputBatch, Inputs, Kind, Source, SparseVectors
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule
 from hiercos.encoders import (
     VECTORS_AT_ONCE,
@@ -104,13 +104,11 @@ class Classifier(BaseClassifier[ReadConfig]):
             raise ValueError(f"expected the evidence of {self.model.method!r} beside its class scores")
         return scores.posterior(self.taxonomy, self.temperature, self.class_weights)
 
-    def node_scores(
-        self, rows: UnlabelledInputs, config: ReadConfig | None = None
-    ) -> Iterator[tuple[InputBatch, Floats]] | None:
+    def node_scores(self, rows: Source, config: ReadConfig | None = None) -> Iterator[tuple[InputBatch, Floats]] | None:
         """Batches of inputs with the scores of every node, shape (B, N); None unless the method is for label sets."""
         return self._node_scores(rows, config or _on_cpu()) if METHODS.traits(self.model.method).label_sets else None
 
-    def _node_scores(self, rows: UnlabelledInputs, config: ReadConfig) -> Iterator[tuple[InputBatch, Floats]]:
+    def _node_scores(self, rows: Source, config: ReadConfig) -> Iterator[tuple[InputBatch, Floats]]:
         for batch in rows.batches(self.read_size(config)):
             found = node_scores(config.context, self.model, self.samples(batch.inputs, config))
             yield batch, found.numpy().astype(np.float64)
