@@ -1,11 +1,13 @@
 """Samples with several candidate labels."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hiercos.data import Dataset, Texts, Vectors
+from hiercos.data import Dataset, Texts, Vectors, load_dataset
+from hiercos.errors import DataError
 from hiercos.training import Settings, train
 from trees import TOY
 
@@ -63,3 +65,23 @@ def test_texts_with_candidates_are_learned_too() -> None:
     found = train(replace(data, inputs=texts), Settings(method="siblings")).classifier
     answers = found.posterior(["soft thing", "loud thing", "fast thing"]).classes.argmax(axis=1)
     assert answers.tolist() == [0, 1, 2]
+
+
+def test_a_table_names_the_candidates_of_a_row(tmp_path: Path) -> None:
+    rows = ["text,label,candidates", "a,cat,", "b,,cat | dog", "c,bird,vehicle > car", "d,car,cat|car"]
+    (tmp_path / "data.csv").write_text("\n".join(rows))
+    found = load_dataset(tmp_path / "data.csv", taxonomy=TOY, purpose="train", test=False)
+    assert found.nodes.tolist() == [CAT, TOY.names.index("pet"), CAR, -1]
+    assert found.candidates is not None
+    assert found.candidates.tolist() == [[-1, -1], [CAT, DOG], [CAR, -1], [CAT, CAR]]
+    assert "2 samples have several candidate labels; each is learned as one" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [("b,,cat | bird", "row 3: unknown label 'bird'"), ("b,,", "row 3: the label is empty")],
+)
+def test_a_faulty_candidate_is_named_by_its_row(tmp_path: Path, row: str, message: str) -> None:
+    (tmp_path / "data.csv").write_text(f"text,label,candidates\na,cat,cat | dog\n{row}\n")
+    with pytest.raises(DataError, match=message):
+        load_dataset(tmp_path / "data.csv", taxonomy=TOY)
