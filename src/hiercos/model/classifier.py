@@ -13,13 +13,11 @@ from torch import Tensor
 from hiercos.data import InputBatch, Inputs, Kind, Source, SparseVectors
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule
 from hiercos.encoders import (
-    VECTORS_AT_ONCE,
     Encoder,
     FrozenEncoder,
     ReadConfig,
     Samples,
     SingleDevice,
-    VectorSamples,
 )
 from hiercos.errors import DataError
 from hiercos.methods import METHODS, Model, SparseMatrix
@@ -128,7 +126,7 @@ class Classifier(BaseClassifier[ReadConfig]):
         vectors = inputs.matrix if isinstance(inputs, SparseVectors) else np.asarray(inputs)
         if vectors.shape[1] != self.model.input_width:
             raise DataError(f"this model takes vectors of {self.model.input_width} features, got {vectors.shape[1]}")
-        return VectorSamples(_as_taken(vectors, self.model), config.batch_size or VECTORS_AT_ONCE)
+        return config.vectors(_as_taken(vectors, self.model))
 
     @torch.no_grad()
     def features(self, inputs: Inputs, config: ReadConfig | None = None) -> Tensor | SparseMatrix:
