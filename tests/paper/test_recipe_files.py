@@ -37,6 +37,7 @@ def test_there_is_a_recipe_for_every_published_method_on_every_data_set_that_has
     methods = {dataset: {recipe.method for recipe in RECIPES if recipe.dataset == dataset} for dataset, _ in BY_NAME}
     own = {
         "c-hmcnn",
+        "centroids",
         "conditional-softmax",
         "cross-entropy-mlp",
         "committee",

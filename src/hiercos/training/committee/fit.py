@@ -2,12 +2,14 @@
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 
 from hiercos.methods import Committee, LabelledFeatures, Solved, folds
 from hiercos.taxonomy import Taxonomy
-from hiercos.training.committee.candidates import ENOUGH_TO_COMPARE_HEADS, FEW, LINEAR, candidates
+from hiercos.training.committee.candidates import ENOUGH_TO_COMPARE_HEADS, FEW, LINEAR, candidates, needs_dense
 from hiercos.training.committee.members import (
     MOST_CROSS_FITTED,
+    PROJECTED,
     CommitteeTraining,
     Part,
     fixed_epochs,
@@ -45,6 +47,8 @@ def fit_committee(head: Committee, train: LabelledFeatures, val: LabelledFeature
     learned, held_out = parts[0] if val is None else (train, val)
     is_seen = np.isin(held_out.labels, learned.labels)
     weighting_samples = held_out.rows(is_seen) if is_seen.any() else held_out
+    if issparse(train.features) and not head.continues and needs_dense(head, train):
+        head.projection = projected(train, PROJECTED, seed)
     training = CommitteeTraining(head, train, parts, weighting_samples, runs)
     earlier = list(enumerate(head.models())) if head.continues else []
     training.total = str(len(earlier))
