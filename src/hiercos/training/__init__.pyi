@@ -23,6 +23,8 @@ from .features import encoder_name as encoder_name
 from .features import features_of as features_of
 from .features import raw_features as raw_features
 from .features import taxonomy_summary as taxonomy_summary
+from .fits import Trained as Trained
+from .fits import final_features as final_features
 from .loop import TrainingCallback as TrainingCallback
 from .loop import TrainingError as TrainingError
 from .loop import fit as fit
@@ -44,7 +46,4 @@ from .settings import kinds as kinds
 from .settings import parsed as parsed
 from .settings import setting_words as setting_words
 from .settings import with_options as with_options
-from .train import RunError as RunError
-from .train import Trained as Trained
-from .train import final_features as final_features
 from .train import train as train
