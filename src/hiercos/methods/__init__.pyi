@@ -3,7 +3,6 @@ from .backbone import BackboneKind as BackboneKind
 from .backbone import Preprocess as Preprocess
 from .backbone import weights_hash as weights_hash
 from .committee import Committee as Committee
-from .heads import Activation as Activation
 from .heads import Basis as Basis
 from .heads import Columns as Columns
 from .heads import HierCOSHead as HierCOSHead
@@ -13,8 +12,6 @@ from .heads import SummedProbabilities as SummedProbabilities
 from .heads import TransformationModule as TransformationModule
 from .heads import UnitRowLinear as UnitRowLinear
 from .heads import class_columns as class_columns
-from .heads import hidden_layer as hidden_layer
-from .heads import linear_head as linear_head
 from .heads import node_columns as node_columns
 from .hier_cos import Divergences as Divergences
 from .hier_cos import LeafScores as LeafScores
@@ -24,8 +21,6 @@ from .layers import Projection as Projection
 from .layers import SparseMatrix as SparseMatrix
 from .layers import Standardize as Standardize
 from .layers import csr_tensor as csr_tensor
-from .layers import feature_scale as feature_scale
-from .layers import scale_of as scale_of
 from .linear.logistic import log_probabilities as log_probabilities
 from .model import Evidence as Evidence
 from .model import Method as Method
