@@ -7,6 +7,7 @@ from .contributions import Comparison as Comparison
 from .heads import Basis as Basis
 from .heads import Columns as Columns
 from .heads import HierCOSHead as HierCOSHead
+from .heads import OnTree as OnTree
 from .heads import ResidualBlock as ResidualBlock
 from .heads import SlicedHeads as SlicedHeads
 from .heads import SummedProbabilities as SummedProbabilities
@@ -15,8 +16,6 @@ from .heads import UnitRowLinear as UnitRowLinear
 from .heads import class_columns as class_columns
 from .heads import node_columns as node_columns
 from .hier_cos import Divergences as Divergences
-from .hier_cos import LeafScores as LeafScores
-from .hier_cos import NodeScores as NodeScores
 from .layers import NEVER_VARIES as NEVER_VARIES
 from .layers import Projection as Projection
 from .layers import SparseMatrix as SparseMatrix
