@@ -13,13 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hiercos.checks import ARRAY_BYTES, TEXT_CHARACTERS, VARIABLE, limit_fault, limited
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.inputs import Kind, Texts
 from hiercos.data.readers.registry import Reader
 from hiercos.data.rows import PATH_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, InputBatch, Source, SourceOptions
 from hiercos.errors import DataError, one_line, suggestion
-from hiercos.limits import ARRAY_BYTES, TEXT_CHARACTERS, VARIABLE, limit_fault, limited
 from hiercos.storage import check_regular
 from hiercos.taxonomy.formats import separator_fault
 
