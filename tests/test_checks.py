@@ -1,6 +1,6 @@
 import pytest
-from hiercos.checks import check_choice, check_count, json_object, kind_fault, option_faults
 
+from hiercos.checks import check_choice, check_count, json_object, kind_fault, option_faults
 from hiercos.errors import FaultsError
 
 
