@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from hiercos.methods import METHODS
 from hiercos.model import Classifier, Memory, sample_scores
 from hiercos.records import RunError
 from hiercos.training.calibrate import HeldOut, calibrate, class_weights
-from hiercos.training.features import AnyFeatures, features_of
+from hiercos.training.candidates import drawn_candidates
+from hiercos.training.features import AnyFeatures, Features, features_of
 from hiercos.training.fits import Run, Trained, final_fit, first_fit
 from hiercos.training.loop import TrainingCallback
 from hiercos.training.run_records import finished, tested
@@ -62,11 +64,25 @@ def train(
     fabric = fabric or launched("cpu")
     if isinstance(data, Dataset):
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
+    if data.dataset.candidates is not None:
+        data = drawn_candidates(_fixed(data), lambda part: _model_of(part, settings, fabric))
     rows, images = len(data.dataset.training_rows), data.dataset.kind == "images"
     settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images)
     run = Run(fabric, data, settings, folder, tuple(rules), temperature, resume, callback)
     with run.opened():
         return finished(run) or _trained(run)
+
+
+def _fixed(data: AnyFeatures) -> Features:
+    """The features, which must not change while candidates are drawn."""
+    if isinstance(data, Features):
+        return data
+    raise RunError("candidates need features that do not change: expected a frozen backbone, texts or vectors")
+
+
+def _model_of(data: Features, settings: Settings, fabric: Fabric) -> Classifier:
+    """A model that weighs candidates against one another."""
+    return train(data, replace(settings, memory=0, targets=False, refit=False), fabric=fabric).classifier
 
 
 def _trained(run: Run) -> Trained:
