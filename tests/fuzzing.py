@@ -42,7 +42,6 @@ from hiercos.encoders.encoder import TfidfEncoder
 from hiercos.encoders.feature_file import FeatureFile
 from hiercos.errors import FaultsError
 from hiercos.evaluation import (
-    read_class_prior,
     read_costs,
     read_labelled_images,
     read_row_nodes,
@@ -306,8 +305,7 @@ def folder_targets(folder: Path) -> Iterator[Target]:
 def table_targets(folder: Path) -> Iterator[Target]:
     """Tables beside the data: costs, priors, answers of other programs; and the files of the feature cache."""
     yield Target("costs", ".csv", lambda p: read_costs(p, TREE), [b"answer,cat,dog,car\npet,0.5,0.5,1\ncat,0,1,1\n"], 4)
-    prior, rows = b"class,prior\ncat,0.5\ndog,0.25\ncar,0.25\n", b"row,label,weight\n1,cat,0.5\n2,pet > dog,0.25\n"
-    yield Target("class-prior", ".csv", lambda p: read_class_prior(p, TREE), [prior], 4)
+    rows = b"row,label,weight\n1,cat,0.5\n2,pet > dog,0.25\n"
     yield Target("row-prior", ".csv", lambda p: read_row_priors(p, TREE), [rows], 4)
     table = b"image,label,within\na.jpg,cat,pet;vehicle\nb.jpg,dog,\n"
     yield Target("row-nodes", ".csv", lambda p: read_row_nodes(p, "within", TREE), [table], 4)

@@ -4,7 +4,6 @@ from .answer_analysis import analyse as analyse
 from .answer_rows import AnswerTable as AnswerTable
 from .answer_rows import answer_rows as answer_rows
 from .decision_tables import RowWeights as RowWeights
-from .decision_tables import read_class_prior as read_class_prior
 from .decision_tables import read_costs as read_costs
 from .decision_tables import read_row_nodes as read_row_nodes
 from .decision_tables import read_row_priors as read_row_priors
