@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from hiercos.data.readers.table import Table, read_table
-from hiercos.data.readers.table_files import column_names
+from hiercos.data.readers.table import Columns, Table, column_names, read_table
 from hiercos.errors import DataError
 
 
@@ -23,8 +22,9 @@ def written_parquet(folder: Path, **columns: object) -> Path:
 
 
 def read(path: Path) -> Table:
-    options = {"text": "--input-column", "label": "--label-column"}
-    return read_table(path, columns=("text", "label"), optional=("split",), options=options)
+    columns = Columns({"text": "--input-column", "label": "--label-column"}, optional=("split",))
+    (table,) = columns.tables(path, sys.maxsize)
+    return table
 
 
 def fault_of(path: Path) -> str:
