@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from hiercos.data.readers.table import Columns, Table, column_names, read_table
+from hiercos.data.readers.table import Table, column_names, read_table
 from hiercos.errors import DataError
 
 
@@ -22,9 +22,8 @@ def written_parquet(folder: Path, **columns: object) -> Path:
 
 
 def read(path: Path) -> Table:
-    columns = Columns({"text": "--input-column", "label": "--label-column"}, optional=("split",))
-    (table,) = columns.tables(path, sys.maxsize)
-    return table
+    options = {"text": "--input-column", "label": "--label-column"}
+    return read_table(path, columns=("text", "label"), optional=("split",), options=options)
 
 
 def fault_of(path: Path) -> str:

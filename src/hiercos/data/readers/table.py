@@ -17,7 +17,15 @@ from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.inputs import Kind, Texts
 from hiercos.data.readers.registry import Reader
-from hiercos.data.rows import PATH_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, InputBatch, Source, SourceOptions
+from hiercos.data.rows import (
+    CANDIDATES_COLUMN,
+    PATH_COLUMN,
+    SPLIT_COLUMN,
+    TEXT_COLUMN,
+    InputBatch,
+    Source,
+    SourceOptions,
+)
 from hiercos.errors import DataError, one_line, suggestion
 from hiercos.limits import ARRAY_BYTES, TEXT_CHARACTERS, VARIABLE, limit_fault, limited
 from hiercos.storage import check_regular
@@ -56,7 +64,7 @@ class TableReader(Reader):
         needed, optional = {column: "--input-column"}, []
         if label is not None:
             needed.setdefault(label, "--label-column")
-            optional = [SPLIT_COLUMN]
+            optional = [SPLIT_COLUMN, CANDIDATES_COLUMN]
             if split != SPLIT_COLUMN:  # a named column must exist
                 needed.setdefault(split, "--split-column")
         kept = _kept_columns(path, options.keep_columns, column if kind == "texts" else None)
@@ -71,6 +79,7 @@ class TableReader(Reader):
                     {name: cells[name] for name in kept},
                     None if label is None else cells[label],
                     None if label is None else cells.get(split),
+                    None if label is None else cells.get(CANDIDATES_COLUMN),
                 )
 
         return Source(str(path), kind, read, names_images=True)
@@ -191,19 +200,22 @@ class Columns:
             raise DataError(f"{path}: expected at least one row below the header, got none")
 
 
-def read_table(path: Path, *, columns: Iterable[str], options: Mapping[str, str] | None = None) -> Table:
+def read_table(
+    path: Path, *, columns: Iterable[str], optional: Sequence[str] = (), options: Mapping[str, str] | None = None
+) -> Table:
     """Read the named columns into memory.
 
     Args:
         path: table.
         columns: columns that the table must have.
+        optional: columns that may be missing.
         options: option of the commands that names another column, such as "--label-column", by column; for errors.
 
     Raises:
         DataError: see `Columns.rows`; also for a table without rows.
     """
     needed = {name: (options or {}).get(name, "") for name in columns}
-    (table,) = Columns(needed).tables(path, sys.maxsize)
+    (table,) = Columns(needed, optional).tables(path, sys.maxsize)
     return table
 
 
