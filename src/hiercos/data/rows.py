@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from hiercos.checks import check_count
 from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.images.decoding import CheckCallback, check_on_error, usable_rows
 from hiercos.data.inputs import Inputs, Kind, Rows, text_fault, vector_faults
 from hiercos.errors import DataError
-from hiercos.options import check_count
 from hiercos.taxonomy import AnyArray, Taxonomy
 
 TEXT_COLUMN, PATH_COLUMN, LABEL_COLUMN, SPLIT_COLUMN = "text", "path", "label", "split"

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from hiercos.data import as_inputs
+from hiercos.checks import check_choice
+from hiercos.data import PixelTransform, as_inputs
 from hiercos.encoders import (
     Encoder,
     FineTunedEncoder,
@@ -51,8 +52,6 @@ from hiercos.onnx.graph import (
     serialized,
 )
 from hiercos.onnx.model import OnnxModel, open_onnx_model
-from hiercos.options import check_choice
-from hiercos.pixels import PixelTransform
 from hiercos.storage import check_writable, write
 from hiercos.taxonomy import check_tree
 
