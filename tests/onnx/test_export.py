@@ -14,7 +14,7 @@ from blobs import FEATURES, cloud
 from colours import TREE, colour_data, small_backbone
 from docstrings import docstring_data
 from hiercos import Taxonomy
-from hiercos.data import UnlabelledInputs, Vectors
+from hiercos.data import Source, Vectors
 from hiercos.decisions import RULES, Posterior, rule
 from hiercos.encoders import ReadConfig, SingleDevice, TfidfEncoder
 from hiercos.encoders.backbones import Backbone
@@ -495,7 +495,7 @@ def test_an_exported_model_orders_by_the_norm_and_has_the_probabilities_of_its_e
     np.testing.assert_allclose(found.order, expected.order, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found.energies, expected.energies, atol=1e-5)
     np.testing.assert_allclose(model.outputs(features)["probabilities"], expected.classes, atol=1e-5)
-    whole = UnlabelledInputs.in_memory(Vectors(features))
+    whole = Source.of(Vectors(features))
     streamed = [part for _, part in model.batches(whole, InferenceConfig(batch_size=7))]
     assert streamed[0].energies is None
     answers = [rule(name)(part).nodes for part in streamed]

@@ -49,33 +49,27 @@ class Evidence(nn.Module, ABC):
 
 @dataclass(frozen=True)
 class Method:
-    """The untrained parts of a classifier over a taxonomy.
+    """The untrained parts of a classifier over a taxonomy."""
 
-    Attributes:
-        head: module from features (B, F) to outputs, in the form that the other three parts expect.
-        loss: module from (outputs, labels (B,), weights (B,) or None) to a scalar.
-        class_scores: module from outputs to class scores (B, C), higher is better, which order the classes.
-        node_scores: module from outputs to node scores (B, N), comparable within a level: the best node of a level
-            is the method's own prediction there.
-        energies: module from outputs to the share of the energy on the axis of each node (B, N), which explains an
-            answer; None for a method without such axes.
-        evidence: module from outputs to the scores (B, C) whose softmax is the method's distribution over the classes;
-            None (the default) if they are the class scores.
-        solver: sets the weights of the head directly from features and labels; None for gradient steps on the loss.
-        prepare: function of the labels (M,) and weights (M,) or None of all training samples, called once before
-            training; it may set constants of the loss, such as class shares. Nothing by default.
-        keep_weights: function that tells a solver to stay near the weights that the head has now, those of a model
-            over fewer classes; by default a solver starts anew.
-    """
-
-    head: nn.Module
-    loss: nn.Module
-    class_scores: nn.Module
+    head: nn.Module  # module from features (B, F) to outputs, in the form that the other three parts expect
+    loss: nn.Module  # module from (outputs, labels (B,), weights (B,) or None) to a scalar
+    class_scores: nn.Module  # module from outputs to class scores (B, C), higher is better, which order the classes
+    # module from outputs to node scores (B, N), comparable within a level: the best node of a level is the method's
+    # own prediction there
     node_scores: nn.Module
+    # module from outputs to the share of the energy on the axis of each node (B, N), which explains an answer; None
+    # for a method without such axes
     energies: nn.Module | None = None
+    # module from outputs to the scores (B, C) whose softmax is the method's distribution over the classes; None (the
+    # default) if they are the class scores
     evidence: Evidence | None = None
+    # sets the weights of the head directly from features and labels; None for gradient steps on the loss
     solver: Solver | None = None
+    # function of the labels (M,) and weights (M,) or None of all training samples, called once before training; it
+    # may set constants of the loss, such as class shares. Nothing by default
     prepare: Callable[[Tensor, Tensor | None], None] | None = None
+    # function that tells a solver to stay near the weights that the head has now, those of a model over fewer
+    # classes; by default a solver starts anew
     keep_weights: Callable[[], None] | None = None
 
     def __repr__(self) -> str:

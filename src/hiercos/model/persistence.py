@@ -74,17 +74,11 @@ _BACKBONE_SCHEMA: dict[str, Any] = {"name": str, "options": dict, "fine_tuned": 
 
 @dataclass(frozen=True)
 class FilesInMemory:
-    """The files of a model folder in memory, as a pickled classifier has them.
+    """The files of a model folder in memory, as a pickled classifier has them."""
 
-    Attributes:
-        files: content of each file by name.
-        config: JSON values of `config.json`, without checksums.
-        path: name in messages.
-    """
-
-    files: Mapping[str, bytes]
-    config: Mapping[str, Any]
-    path: Path = Path("pickled model")
+    files: Mapping[str, bytes]  # content of each file by name
+    config: Mapping[str, Any]  # JSON values of `config.json`, without checksums
+    path: Path = Path("pickled model")  # name in messages
 
     def __contains__(self, name: str) -> bool:
         return name in self.files
@@ -201,10 +195,6 @@ def loaded_parts(files: Files, *, trust_backbone: bool = False) -> dict[str, Any
     Args:
         files: files of a model folder.
         trust_backbone: whether the configuration may name a path or a model of the Hub to load the backbone from.
-
-    Raises:
-        ModelError: if files are missing or do not fit together, or the format is unknown.
-        StorageError: if a file was changed after it was written.
     """
     config = read_config(files)
     try:

@@ -6,6 +6,10 @@ from .catalogue import load_taxonomy as load_taxonomy
 from .catalogue import open_taxonomy as open_taxonomy
 from .checks import TaxonomyError as TaxonomyError
 from .checks import repeated as repeated
+from .crosswalks import PROPOSED as PROPOSED
+from .crosswalks import Crosswalk as Crosswalk
+from .crosswalks import Link as Link
+from .crosswalks import crosswalk as crosswalk
 from .describe import TaxonomyFacts as TaxonomyFacts
 from .describe import counted as counted
 from .describe import taxonomy_facts as taxonomy_facts

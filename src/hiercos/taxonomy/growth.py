@@ -1,6 +1,8 @@
 """Changes from one taxonomy to another: nodes that are matched, added, renamed, moved or dropped."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 
@@ -20,6 +22,8 @@ class TaxonomyChange:
     new: Taxonomy  # taxonomy after the change
     old_nodes: IntArray  # old node of each new node, shape (N_new,), -1 for an added one
     new_nodes: IntArray  # new node of each old node, shape (N_old,), -1 for a dropped one
+    # new nodes of old ones that were split or merged, from a crosswalk
+    targets: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     @property
     def added(self) -> IntArray:
@@ -62,13 +66,20 @@ class TaxonomyChange:
     def new_labels(self, labels: IntArray) -> IntArray:
         """Label indices of the old taxonomy as those of the new one, same shape.
 
-        A dropped node becomes its nearest ancestor that is left, and the root if none is.
+        A dropped node becomes the lowest node above all of its `targets`; without any, its nearest ancestor that is
+        left, and the root if none is.
         """
         target = np.append(self.new_nodes, -1)  # of the nodes, then of the root
         for node in self.dropped.tolist():  # parents first
             above = self.old.parent_lists.list(node)
-            target[node] = target[above[0]] if len(above) else -1
+            kept = target[above[0]] if len(above) else -1
+            target[node] = self._common_node(self.targets[node]) if self.targets.get(node) else kept
         return label_indices(target[nodes_of_labels(labels, self.old)], self.new)
+
+    def _common_node(self, nodes: Sequence[int]) -> int:
+        """Deepest new node at or above all of these, -1 for the root."""
+        shared = reduce(np.intersect1d, (self.new.ancestors.list(node) for node in nodes))
+        return int(shared[-1]) if len(shared) else -1
 
     def lines(self) -> list[str]:
         """Report of the change, one line for each kind of node."""

@@ -31,15 +31,10 @@ VALIDATION_STEP = 5  # every fifth remembered sample is used for validation
 
 @dataclass(frozen=True)
 class GrowingAxis:
-    """Origin of the entries of a dimension that grows, nodes or classes.
+    """Origin of the entries of a dimension that grows, nodes or classes."""
 
-    Attributes:
-        old: old entry of each new one, -1 for an added one, shape (K_new,).
-        starts: old entries whose mean each added entry starts from; empty for a new start.
-    """
-
-    old: IntArray
-    starts: dict[int, IntArray]
+    old: IntArray  # old entry of each new one, -1 for an added one, shape (K_new,)
+    starts: dict[int, IntArray]  # old entries whose mean each added entry starts from; empty for a new start
 
     def expanded(self, value: Tensor, dim: int, fresh: Tensor) -> Tensor:
         """Old weights with the new entries along a dimension.
@@ -73,9 +68,6 @@ def extended_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model
         model: trained model over the old taxonomy, on the CPU.
         change: correspondence of the nodes.
         seed: seed of the new weights.
-
-    Raises:
-        MethodError: if a model of the method cannot be extended.
     """
     METHODS.check_extendable(model.method)
     if METHODS.grows(model.method):
@@ -114,9 +106,6 @@ def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
         model: trained model over the old taxonomy, on the CPU.
         change: correspondence of the nodes.
         seed: seed of the new weights.
-
-    Raises:
-        MethodError: if the weights of the method do not grow with the taxonomy.
     """
     if not METHODS.grows(model.method):
         growing = ", ".join(name for name in METHODS if METHODS.grows(name))
@@ -166,19 +155,13 @@ def _class_axis(change: TaxonomyChange) -> GrowingAxis:
 
 @dataclass(frozen=True, eq=False)
 class GrownFeatures(Features):
-    """Features of new data for a model whose taxonomy grows, with its memory; a training learns from both.
+    """Features of new data for a model whose taxonomy grows, with its memory; a training learns from both."""
 
-    Attributes:
-        stored: model to extend.
-        change: correspondence of the nodes.
-        memory: old samples, labelled with the new taxonomy; None for none.
-        validates: whether a part of the memory is used for validation.
-    """
-
-    stored: Classifier = field(kw_only=True)
-    change: TaxonomyChange = field(kw_only=True)
+    stored: Classifier = field(kw_only=True)  # model to extend
+    change: TaxonomyChange = field(kw_only=True)  # correspondence of the nodes
+    # old samples, labelled with the new taxonomy; None for none
     memory: Memory | None = field(default=None, kw_only=True)
-    validates: bool = field(default=True, kw_only=True)
+    validates: bool = field(default=True, kw_only=True)  # whether a part of the memory is used for validation
 
     def for_method(self, settings: Settings) -> GrownFeatures:  # noqa: ARG002  # the method is that of the model
         """The same features."""
@@ -246,13 +229,6 @@ def grown_features(
         change: correspondence of the nodes.
         memory: old samples to train on again; None for none.
         config: settings for reading inputs.
-
-    Raises:
-        MethodError: if a model of the method cannot be extended.
-        ModelError: if the model contains a fine-tuned backbone, or its weights are solved and there is neither a memory
-            nor a training sample of every old class.
-        DataError: if the inputs are of another kind or width than the model takes, samples have several labels, or
-            there is nothing to validate on.
     """
     if isinstance(stored.encoder, FineTunedEncoder):
         raise ModelError("a model with a fine-tuned backbone cannot be extended; expected one with frozen features")
@@ -283,18 +259,13 @@ def _has_all_old_classes(dataset: Dataset, change: TaxonomyChange) -> bool:
 
 @dataclass(frozen=True)
 class GrowthAccuracy:
-    """Whether the first answer is right, for each sample that is labelled with a class.
+    """Whether the first answer is right, for each sample that is labelled with a class."""
 
-    Attributes:
-        new: test rows of classes that the old taxonomy has not, shape (M_new,).
-        old: test rows of classes that the old taxonomy has, answered by the extended and by the old model, shape
-            (2, M_old).
-        remembered: remembered samples of old classes that were kept for validation, answered by the extended model,
-            shape (M_memory,); the old model was trained on them.
-    """
-
-    new: NDArray[np.bool_]
+    new: NDArray[np.bool_]  # test rows of classes that the old taxonomy has not, shape (M_new,)
+    # test rows of classes that the old taxonomy has, answered by the extended and by the old model, shape (2, M_old)
     old: NDArray[np.bool_]
+    # remembered samples of old classes that were kept for validation, answered by the extended model, shape
+    # (M_memory,); the old model was trained on them
     remembered: NDArray[np.bool_]
 
     def lines(self) -> list[str]:

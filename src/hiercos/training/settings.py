@@ -263,9 +263,6 @@ def with_options(
         given: values by name: settings, or options of the method.
         trains_backbone: whether a backbone is trained with the head.
         others: further known names, to suggest for an unknown one.
-
-    Raises:
-        SettingsError: for a name that is neither.
     """
     own = {name: value for name, value in given.items() if name in FIELDS}
     options = {name: value for name, value in given.items() if name not in FIELDS}

@@ -63,17 +63,11 @@ FEWEST_OF_PART = 4  # samples of a part; with fewer, nothing is calibrated
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained model with all that it answers by.
+    """A trained model with all that it answers by."""
 
-    Attributes:
-        classifier: model with its encoder, temperature, rule and calibration.
-        records: record of the run by rule name: "none", the model's rule, and others asked for.
-        progress: history of the training, and what a solver chose.
-    """
-
-    classifier: Classifier
-    records: Mapping[str, Record]
-    progress: RunProgress
+    classifier: Classifier  # model with its encoder, temperature, rule and calibration
+    records: Mapping[str, Record]  # record of the run by rule name: "none", the model's rule, and others asked for
+    progress: RunProgress  # history of the training, and what a solver chose
 
 
 def train(
@@ -128,19 +122,13 @@ def train(
 
 @dataclass(frozen=True, eq=False)
 class FirstFit:
-    """What the validation samples, or cross-fits, tell about a training.
+    """What the validation samples, or cross-fits, tell about a training."""
 
-    Attributes:
-        model: model that learned from the training split; None of cross-fits.
-        progress: history of its training.
-        held_out: samples that these models have not learned from; None if there are too few samples.
-        course: epochs at the constant rate of a training with patience; None for other trainings.
-    """
-
-    model: Model | None = None
-    progress: RunProgress | None = None
+    model: Model | None = None  # model that learned from the training split; None of cross-fits
+    progress: RunProgress | None = None  # history of its training
+    # samples that these models have not learned from; None if there are too few samples
     held_out: HeldOut | None = None
-    course: int | None = None
+    course: int | None = None  # epochs at the constant rate of a training with patience; None for other trainings
 
 
 @dataclass(frozen=True, eq=False)

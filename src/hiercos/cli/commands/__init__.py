@@ -21,6 +21,7 @@ COMMANDS: Registry[Callable[..., None] | typer.Typer] = Registry(
         "extend": "hiercos.cli.commands.extend:extend",
         "predict": "hiercos.cli.commands.predict:predict",
         "serve": "hiercos.cli.commands.serve:serve",
+        "recode": "hiercos.cli.commands.recode:recode",
         "evaluate": "hiercos.cli.commands.evaluate:evaluate",
         "embed": "hiercos.cli.commands.embed:embed",
         "export": "hiercos.cli.commands.export:export",
