@@ -1,10 +1,14 @@
 """A small model of texts with all files of a run, and clients of a service over it."""
 
 import csv
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from starlette.testclient import TestClient
 
 from hiercos.cli.app import run
@@ -19,7 +23,7 @@ def texts_of(count: int) -> list[tuple[str, str]]:
     """Texts with their classes in turn, no two alike."""
     names = [*WORDS]
     chosen = [(number, names[number % 3]) for number in range(count)]
-    return [(f"{WORDS[name].split()[number % 3]} thing {number}", name) for number, name in chosen]
+    return [(f"{WORDS[name].split()[number // 3 % 3]} thing {number}", name) for number, name in chosen]
 
 
 def write_rows(path: Path, count: int = 120) -> Path:
@@ -54,3 +58,19 @@ def client_of(
     given = models if isinstance(models, list) else [models]
     service = Service({each.name: each for each in given}, Limits(**limits), token=token, load=load)
     return TestClient(create_app(service), base_url="http://localhost", raise_server_exceptions=False)
+
+
+@contextmanager
+def running(service: Service) -> Iterator[str]:
+    """Address of a service on a free port of 127.0.0.1, until the end of the block."""
+    config = uvicorn.Config(create_app(service), port=0, log_config=None, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()

@@ -1,8 +1,9 @@
 """The HTTP interface: routes, and their description in OpenAPI."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from importlib import resources
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request, Response
@@ -35,6 +36,7 @@ from hiercos.serve.server import Service
 from hiercos.serve.tables import SUFFIX_OF_TYPE, csv_rows, table_inputs, table_suffix, uploaded_table
 from hiercos.serve.taxonomy_views import found_nodes, label_studio_items, node_values, nodes_under
 
+PAGE_TYPES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 TABLE_READ = 512  # rows of a table that are answered at a time
 
 
@@ -95,7 +97,7 @@ def create_app(service: Service) -> FastAPI:
         title="hiercos", docs_url=None, redoc_url=None, lifespan=lifespan, responses=FAULTS, redirect_slashes=False
     )
     app.state.service = service
-    for add in (add_predict, add_table, add_facts, add_state):
+    for add in (add_page, add_predict, add_table, add_facts, add_state):
         add(app, service)
     for kind in (FaultsError, HTTPException, RequestValidationError, MultiPartException):
         app.add_exception_handler(kind, _refused)
@@ -119,6 +121,17 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     if isinstance(error, HTTPException):
         return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
     return error_answer(error if isinstance(error, ServeError) else ServeError(422, str(error)))
+
+
+def add_page(app: FastAPI, service: Service) -> None:  # noqa: ARG001  # the same for every group of routes
+    """The page, its style and its script."""
+
+    def file(name: str) -> Callable[[], Response]:
+        content = resources.files(__package__).joinpath("page", name).read_bytes()
+        return lambda: Response(content, media_type=PAGE_TYPES[name])
+
+    for path, name in (("/", "page.html"), ("/page.css", "page.css"), ("/page.js", "page.js")):
+        app.add_api_route(path, file(name), include_in_schema=False)
 
 
 def add_predict(app: FastAPI, service: Service) -> None:

@@ -15,7 +15,7 @@ from hiercos.taxonomy import IntArray, Taxonomy, is_at_or_above, nodes_of_labels
 
 CONFIDENCES = (*np.round(np.arange(0.5, 0.991, 0.05), 2).tolist(), 0.99)  # of the curve, as on the page's slider
 CURVE_NUMBERS = 20_000_000  # probabilities of nodes that a curve is measured on
-EXAMPLES = 6
+EXAMPLES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class ServedModel:
     """
 
     name: str
-    path: Path
+    path: Path | None
     model: BaseClassifier[Any]
     config: Any = None
     digest: str = ""
@@ -46,26 +46,28 @@ class ServedModel:
         return self.model.taxonomy
 
 
-def served_model(name: str, path: Path, model: BaseClassifier[Any], config: Any = None) -> ServedModel:
+def served_model(name: str, path: Path | None, model: BaseClassifier[Any], config: Any = None) -> ServedModel:
     """A loaded model with its facts: from its folder the metrics, the curve and the examples, unless it is a file.
 
     Args:
         name: name in requests.
-        path: folder or ONNX file of the model.
+        path: folder or ONNX file of the model; None for a model that is in memory alone.
         model: the model.
         config: settings of a pass over inputs; None for the usual ones.
     """
-    files = opened(path) if path.is_dir() else None
-    digest = sha256(path.read_bytes() if files is None else json.dumps(dict(files.sums), sort_keys=True).encode())
+    files = None if path is None or not path.is_dir() else opened(path)
+    stored = b"" if path is None or files is not None else path.read_bytes()
+    digest = sha256(stored if files is None else json.dumps(dict(files.sums), sort_keys=True).encode())
     taxonomy, facts, examples = model.taxonomy, {}, []
     record = None if files is None else Record.find(files, model.rule.name)
-    if record is not None:
+    if files is not None and record is not None:
         from hiercos.training import read_report_inputs
 
         sizes = {"data": record.data["name"], "rows": record.data["sizes"], "learned": record.learned}
-        facts = {**sizes, "method": record.method, "metrics": _numbers(record), "curve": _curve(path)}
+        facts = {**sizes, "method": record.method, "metrics": _numbers(record), "curve": _curve(files.path)}
         examples = [
-            {key: each[key] for key in ("text", "image") if each.get(key)} for each in read_report_inputs(path).values()
+            {key: each[key] for key in ("text", "image") if each.get(key)}
+            for each in read_report_inputs(files.path).values()
         ]
     return ServedModel(
         name,

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from hiercos.csv_text import csv_text
-from hiercos.data import SAMPLE_TABLES, InputBatch, UnlabelledInputs, read_inputs
+from hiercos.data import SAMPLE_TABLES, InputBatch, Source, read_inputs
 from hiercos.errors import FaultsError
 from hiercos.model import AnswerColumns, with_kept_columns
 from hiercos.serve.errors import ServeError
@@ -50,7 +50,7 @@ def table_suffix(content_type: str) -> str:
     return SUFFIX_OF_TYPE[content_type]
 
 
-def table_inputs(path: Path, served: ServedModel, limits: Limits, **options: Any) -> UnlabelledInputs:
+def table_inputs(path: Path, served: ServedModel, limits: Limits, **options: Any) -> Source:
     """The inputs of an uploaded table; a table of texts alone, since paths would name files of this machine.
 
     Raises:
@@ -72,7 +72,7 @@ def without_folder(error: Exception, path: Path) -> str:
     return str(error).replace(str(path), path.name).replace("--input-column", "input_column")
 
 
-async def csv_rows(inputs: UnlabelledInputs, size: int, answer: Answerer) -> AsyncIterator[bytes]:
+async def csv_rows(inputs: Source, size: int, answer: Answerer) -> AsyncIterator[bytes]:
     """The answers to all inputs as CSV, batch by batch."""
     batches, header = inputs.batches(size), True
     while (batch := await run_in_threadpool(next, batches, None)) is not None:
