@@ -13,17 +13,18 @@ from torch import Tensor
 from hiercos.data import InputBatch, Inputs, Kind, Source, SparseVectors
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule
 from hiercos.encoders import (
-    VECTORS_AT_ONCE,
     Encoder,
     FrozenEncoder,
+    JoinedEncoder,
     ReadConfig,
     Samples,
     SingleDevice,
-    VectorSamples,
+    TfidfEncoder,
 )
 from hiercos.errors import DataError
-from hiercos.methods import METHODS, Model, SparseMatrix
+from hiercos.methods import METHODS, Comparison, Model, SparseMatrix
 from hiercos.model.base import BaseClassifier, ClassScores
+from hiercos.model.explain import Contributed, Pairs
 from hiercos.model.memory import Memory
 from hiercos.model.persistence import FilesInMemory, files_in_memory, loaded_parts, model_files, save_model
 from hiercos.model.scoring import node_scores, sample_scores
@@ -104,6 +105,42 @@ class Classifier(BaseClassifier[ReadConfig]):
             raise ValueError(f"expected the evidence of {self.model.method!r} beside its class scores")
         return scores.posterior(self.taxonomy, self.temperature, self.class_weights)
 
+    @torch.no_grad()
+    def contributions(
+        self, inputs: Inputs, pairs: Sequence[Pairs], names: Sequence[str] | None = None
+    ) -> list[Contributed] | None:
+        """What the words of texts or the columns of vectors add to the log-odds of pairs of classes.
+
+        Args:
+            inputs: M inputs.
+            pairs: pairs of classes for some of them.
+            names: names of the columns of vectors; "feature 1" and so on by default.
+
+        Returns:
+            The contributions to each pair; None if the method's scores are no sums over words or columns.
+        """
+        encoder = self.encoder.tfidf if isinstance(self.encoder, JoinedEncoder) else self.encoder
+        if encoder is not None and not isinstance(encoder, TfidfEncoder):
+            return None
+        found = []
+        for row, classes, rivals in pairs:
+            (value,) = inputs.values([row])
+            vector = value if encoder is None else encoder.features.transform([value]).toarray()[0]
+            columns = np.flatnonzero(vector) if self.model.takes_sparse else np.arange(len(vector))
+            given = Comparison(*map(torch.from_numpy, (columns, vector[columns], classes, rivals)))
+            if (weights := self.model.contributions(given)) is None:
+                return None
+            table = weights.double().cpu().numpy() / self.temperature  # (P, E)
+            if encoder is None:
+                parts = [
+                    str(names[column]) if names is not None else f"feature {column + 1}" for column in columns.tolist()
+                ]
+            else:
+                parts, shares = encoder.features.words(value)
+                table = table @ shares[columns]
+            found.append(Contributed(parts, table))
+        return found
+
     def node_scores(self, rows: Source, config: ReadConfig | None = None) -> Iterator[tuple[InputBatch, Floats]] | None:
         """Batches of inputs with the scores of every node, shape (B, N); None unless the method is for label sets."""
         return self._node_scores(rows, config or _on_cpu()) if METHODS.traits(self.model.method).label_sets else None
@@ -128,7 +165,7 @@ class Classifier(BaseClassifier[ReadConfig]):
         vectors = inputs.matrix if isinstance(inputs, SparseVectors) else np.asarray(inputs)
         if vectors.shape[1] != self.model.input_width:
             raise DataError(f"this model takes vectors of {self.model.input_width} features, got {vectors.shape[1]}")
-        return VectorSamples(_as_taken(vectors, self.model), config.batch_size or VECTORS_AT_ONCE)
+        return config.vectors(_as_taken(vectors, self.model))
 
     @torch.no_grad()
     def features(self, inputs: Inputs, config: ReadConfig | None = None) -> Tensor | SparseMatrix:
