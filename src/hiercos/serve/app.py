@@ -155,10 +155,10 @@ def add_predict(app: FastAPI, service: Service) -> None:
         served = service.served(options.model)
         inputs = await run_in_threadpool(made, served.model.kinds, service.limits)
         rule, guarantee = await run_in_threadpool(_chosen, served, options)
-        wanted = options.answer_request()
+        wanted, shown = options.answer_request(), _shown(served, options)
 
         def answers(batch: InputBatch, posterior: Posterior) -> list[dict[str, Any]]:
-            found = answer_rows(batch, wanted.restricted(posterior), rule, top=options.top, explain=options.explain)
+            found = answer_rows(batch, wanted.restricted(posterior), rule, **shown)
             names = ("row", "class", "confidence", *["level"] * ("level" in found[0]))
             service.telemetry.answers(served.name, {name: [each[name] for each in found] for name in names})
             return found
@@ -175,6 +175,12 @@ def _chosen(served: ServedModel, options: AnswerOptions) -> tuple[Rule, str]:
     served.taxonomy.level_number(request.min_level)
     rule = request.chosen_rule(served.model.rule, served.model.calibration)
     return rule, request.guarantee(rule)
+
+
+def _shown(served: ServedModel, options: AnswerOptions) -> dict[str, Any]:
+    """Arguments of `answer_columns` and `answer_rows`."""
+    explainer = served.model.contributions if options.explain else None
+    return {"top": options.top, "explainer": explainer, "level_confidences": options.level_confidences}
 
 
 def add_table(app: FastAPI, service: Service) -> None:
@@ -202,10 +208,10 @@ def add_table(app: FastAPI, service: Service) -> None:
             path = await stack.enter_async_context(uploaded_table(request, suffix))
             inputs = await run_in_threadpool(partial(table_inputs, path, served, service.limits, **reading))
             kept = stack.pop_all()
-        restricted = wanted.answer_request().restricted
+        restricted, shown = wanted.answer_request().restricted, _shown(served, wanted)
 
         def columns(batch: InputBatch, posterior: Posterior) -> AnswerColumns:
-            found = answer_columns(batch, restricted(posterior), rule, top=wanted.top, explain=wanted.explain)
+            found = answer_columns(batch, restricted(posterior), rule, **shown)
             if wanted.top is None:
                 service.telemetry.answers(served.name, found)
             return found

@@ -30,7 +30,8 @@ class AnswerOptions(Body):
 
     model: str | None = Field(None, description="Name of the model; the first one by default.")
     top: int | None = Field(None, ge=1, le=1000, description="Number of classes to list for each input.")
-    explain: bool = Field(False, description="Probabilities along the path of the answer and of the runner-up.")
+    explain: bool = Field(False, description="The reasons for each answer.")
+    level_confidences: bool = Field(False, description="The probability of the node at each level.")
     rule: str | None = Field(None, description="Decision rule; that of the model by default.")
     confidence: Probability | list[Probability] | None = Field(
         None, description="Least probability of an answer, or one for each level."

@@ -10,13 +10,13 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from hiercos.csv_text import csv_text
 from hiercos.data import SAMPLE_TABLES, InputBatch, Source, read_inputs
 from hiercos.errors import FaultsError
 from hiercos.model import AnswerColumns, with_kept_columns
 from hiercos.serve.errors import ServeError
 from hiercos.serve.limits import Limits
 from hiercos.serve.served_model import ServedModel
+from hiercos.storage import csv_text
 
 Answerer = Callable[[InputBatch], Awaitable[AnswerColumns]]
 SUFFIX_OF_TYPE = {
@@ -77,6 +77,7 @@ async def csv_rows(inputs: Source, size: int, answer: Answerer) -> AsyncIterator
     batches, header = inputs.batches(size), True
     while (batch := await run_in_threadpool(next, batches, None)) is not None:
         columns = with_kept_columns(await answer(batch), batch)
+        columns.pop("reasons", None)  # which do not fit a cell
         rows = zip(*columns.values(), strict=True)
         yield csv_text([*[columns] * header, *rows]).encode()
         header = False

@@ -98,7 +98,7 @@ function setImage(file) {
 }
 
 const ask = guarded(async () => {
-  const options = { model: $("model").value, top: 6, explain: true, confidence: Number($("confidence").value) / 100 };
+  const options = { model: $("model").value, top: 6, explain: true, level_confidences: true, confidence: Number($("confidence").value) / 100 };
   if (state.within.length) options.within = state.within;
   const kind = state.facts.kinds[0];
   let found;
@@ -123,26 +123,30 @@ function checkSize(file) {
     throw new Error(`${file.name} has ${(file.size / 1e6).toFixed(0)} MB; this service takes at most ${(state.limits.body_bytes / 1e6).toFixed(0)} MB.`);
 }
 
+// Nodes from level 1 down to the answer, then on to the likeliest class if it is below the answer.
 function steps(answer) {
   if (answer.ancestors !== undefined) { // a graph: the ancestors of the answer
     const names = [...JSON.parse(answer.ancestors), ...(answer.class ? [answer.class] : [])];
-    return names.map((name, place) => ({ name, probability: answer[`probability_${place + 1}`], sure: true }));
+    return names.map((name, place) => ({ name, probability: place === names.length - 1 ? answer.confidence : null, sure: true }));
   }
-  return state.facts.levels.filter(level => answer[level]).map((level, place) =>
-    ({ level, name: answer[level], probability: answer[`probability_${place + 1}`], sure: true }));
+  const of = (found, sure) => state.facts.levels.filter(level => found[level]).map(level =>
+    ({ name: found[level], probability: found[`${level}_confidence`], sure }));
+  const path = of(answer, true), likeliest = of(answer.top[0], false);
+  return path.every((step, place) => likeliest[place]?.name === step.name) ? [...path, ...likeliest.slice(path.length)] : path;
 }
 
 function show(answer) {
   const path = steps(answer), asked = Number($("confidence").value) / 100;
-  const deepest = path.at(-1);
+  const deepest = path.filter(step => step.sure).at(-1);
   let sentence = deepest
     ? `${answer.class ? "This is" : "This is somewhere in"} ${deepest.name}: ${percent(answer.confidence)} sure.`
     : `The model cannot say: no branch reaches ${percent(asked)}.`;
   if (answer.next) {
-    path.push({ name: answer.next, probability: answer.next_confidence, sure: false });
+    if (path.at(-1) === deepest) path.push({ name: answer.next, probability: answer.next_confidence, sure: false });
     sentence += ` The likeliest ${deepest ? "below it" : "one"} is ${answer.next}, ${percent(answer.next_confidence)} sure.`;
   }
   $("sentence").textContent = sentence;
+  $("because").textContent = !answer.because || answer.because === "unavailable" ? "" : `Because of: ${answer.because}`;
   $("path").replaceChildren(...path.map(step => {
     const item = made("li", "", step.sure ? {} : { class: "less" });
     const bar = made("span", "", { class: "bar", "aria-hidden": "true" });
@@ -159,17 +163,17 @@ function show(answer) {
 }
 
 function tree(listed) {
-  const root = { children: new Map(), value: 0 };
+  const root = { children: new Map() };
   for (const each of listed || []) {
+    const levels = state.facts.levels.filter(level => each[level]);
     const names = each.ancestors !== undefined
-      ? [...JSON.parse(each.ancestors), each.class]
-      : state.facts.levels.map(level => each[level]).filter(Boolean);
+      ? [...JSON.parse(each.ancestors).map(name => [name, null]), [each.class, each.confidence]]
+      : levels.map(level => [each[level], each[`${level}_confidence`]]);
     let node = root;
-    for (const name of names) {
-      if (!node.children.has(name)) node.children.set(name, { children: new Map(), value: 0 });
+    for (const [name, value] of names) {
+      if (!node.children.has(name)) node.children.set(name, { children: new Map(), value });
       node = node.children.get(name);
     }
-    node.value = each.confidence;
   }
   return root;
 }
@@ -177,7 +181,7 @@ function tree(listed) {
 function branches(node) {
   return [...node.children].map(([name, child]) => {
     const item = made("li"), line = made("div");
-    line.append(made("b", name), made("span", child.children.size ? "" : percent(child.value)));
+    line.append(made("b", name), made("span", child.value === null ? "" : percent(child.value)));
     item.append(line);
     if (child.children.size) {
       const list = made("ul");
