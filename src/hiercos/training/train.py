@@ -283,7 +283,7 @@ class Training:
     def _memory(self, features: AnyFeatures) -> Memory | None:
         """Training samples to remember; None if none are wanted."""
         rows = features.samples("train")
-        if not self.settings.memory or not isinstance(rows, LabelledVectors):
+        if not (self.settings.memory and self.settings.keep_inputs) or not isinstance(rows, LabelledVectors):
             return None
         held = rows.to(torch.device("cpu"))
         return Memory.choose(held.features, held.labels, self.settings.memory, seed=self.settings.seed)
@@ -303,8 +303,12 @@ class Training:
             return {}
         model, test = classifier.model, features.samples("test")
         tested = evaluate_scores(self.fabric, model, test, temperature=calibration.temperature)
-        own = self._record(features, progress, tested.metrics)
         posterior = calibration.posterior(tested.scores, features.taxonomy)
+        shown = rows_for_report(posterior, test.labels.numpy())[: None if self.settings.keep_inputs else 0]
+        inputs = report_inputs_file(features.dataset.inputs.take(features.dataset.rows("test")), shown)
+        own = self._record(features, progress, tested.metrics)
+        kept = {**classifier.kept, "test inputs": len(shown) if inputs else 0}
+        own = replace(own, learned={**(own.learned or {}), "options": dict(model.options), "kept": kept})
         ruled = {
             name: ruled_record(own, each, posterior, test.labels, calibration.temperature)
             for name, each in rules.items()
@@ -320,8 +324,7 @@ class Training:
                 if model.evidence is not None:
                     known = known.shifted(calibration.added_factor * model.evidence.constants.cpu().numpy())
                 others[HELD_OUT] = scores_file(known.scores, known.labels.numpy())
-            inputs = features.dataset.inputs.take(features.dataset.rows("test"))
-            others |= report_inputs_file(inputs, rows_for_report(posterior, test.labels.numpy()))
+            others |= inputs
             classifier.save(self.folder, others)
             remove_unfinished(self.folder)
         self.fabric.barrier()  # the other processes may read the folder from here on
