@@ -14,7 +14,7 @@ from blobs import FEATURES, cloud
 from colours import TREE, colour_data, small_backbone
 from docstrings import docstring_data
 from hiercos import Taxonomy
-from hiercos.data import Source, Vectors
+from hiercos.data import PixelTransform, Source, Vectors
 from hiercos.decisions import RULES, Posterior, rule
 from hiercos.encoders import ReadConfig, SingleDevice, TfidfEncoder
 from hiercos.encoders.backbones import Backbone
@@ -23,7 +23,6 @@ from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import METHODS, LabelledFeatures, Model
 from hiercos.model import Classifier, ClassScores
 from hiercos.onnx.format import DIGITS, OPSET, SEAL, OnnxError, TextMap, read_description, sealed
-from hiercos.pixels import PixelTransform
 from hiercos.training import INPUTS, Settings, train
 from solving import data, solved
 from trees import TOY17

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.benchmark.learning_curves import CURVES
+from hiercos.checks import fits, json_object, schema_faults
 from hiercos.errors import FaultsError, suggestion
 from hiercos.evaluation import Analysis, VariantAnswers, analyse
 from hiercos.model import stored_rule
-from hiercos.options import fits, json_object, schema_faults
 from hiercos.records import RECORD_FILE, RUNS, Record, holds_finished_run, read_records, variant_name
 from hiercos.training import read_report_inputs
 

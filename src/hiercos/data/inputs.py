@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_matrix
 
+from hiercos.checks import TEXT_CHARACTERS, limit_fault
+from hiercos.data.images.pixels import ByteArray
 from hiercos.data.splits import Key, folded
 from hiercos.errors import DataError, RowName, row_name
-from hiercos.limits import TEXT_CHARACTERS, limit_fault
-from hiercos.pixels import ByteArray
 from hiercos.taxonomy import AnyArray, IntArray
 
 Float32Array = NDArray[np.float32]

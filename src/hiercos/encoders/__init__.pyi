@@ -1,5 +1,3 @@
-from .augment import Augment as Augment
-from .augment import Border as Border
 from .batches import LabelledInputs as LabelledInputs
 from .batches import LabelledSamples as LabelledSamples
 from .batches import RawSamples as RawSamples
@@ -34,6 +32,11 @@ from .feature_file import mapped_features as mapped_features
 from .feature_file import write_features as write_features
 from .names import BESIDE as BESIDE
 from .names import DEFAULT_ENCODERS as DEFAULT_ENCODERS
+from .names import DEVICES as DEVICES
+from .names import PRECISIONS as PRECISIONS
 from .names import TFIDF as TFIDF
+from .names import Augment as Augment
+from .names import Border as Border
+from .names import Precision as Precision
 from .names import includes_tfidf as includes_tfidf
 from .tfidf import TextFeatures as TextFeatures

@@ -8,11 +8,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hiercos.checks import check_count
 from hiercos.data import InputBatch, Inputs, Kind, Source, python_rows
 from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
 from hiercos.model.answers import answer_rows
 from hiercos.model.explain import Answer, Contributed, Pairs
-from hiercos.options import check_count
 from hiercos.taxonomy import Floats, Taxonomy
 
 Config = TypeVar("Config")

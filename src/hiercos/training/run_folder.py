@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hiercos import storage
+from hiercos.checks import json_object, schema_faults
 from hiercos.data import Inputs, read_npz
 from hiercos.decisions import Posterior, Rule
 from hiercos.model import TAXONOMY, ClassScores, read_model_json, stored_calibration, stored_rule
-from hiercos.options import json_object, schema_faults
 from hiercos.records import CHECKPOINT, MEMBERS, Record, RunError, holds_finished_run, refuse_finished_run
 from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict

@@ -36,9 +36,10 @@ from hiercos.records import MEMBERS, RECORD_FILE, Record, records_json, run_iden
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the room
 from hiercos.taxonomy import Floats
 from hiercos.training.calibrate import Calibration, HeldOut, calibrate, class_weights
+from hiercos.training.candidates import drawn_candidates
 from hiercos.training.checkpoint import Epoch, RunProgress
 from hiercos.training.committee.runs import MemberCallback
-from hiercos.training.features import AnyFeatures, features_of, taxonomy_summary
+from hiercos.training.features import AnyFeatures, Features, features_of, taxonomy_summary
 from hiercos.training.loop import TrainingCallback, fit
 from hiercos.training.run_folder import (
     HELD_OUT,
@@ -108,6 +109,8 @@ def train(
     fabric = fabric or launched("cpu")
     if isinstance(data, Dataset):
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
+    if data.dataset.candidates is not None:
+        data = drawn_candidates(_fixed(data), lambda part: _model_of(part, settings, fabric))
     images = data.dataset.kind == "images"
     settings = settings.resolved(len(data.dataset.training_rows), trains_backbone=data.fine_tunes, images=images)
     training = Training(fabric, data, settings, folder, tuple(rules), temperature, resume, callback)
@@ -118,6 +121,18 @@ def train(
     finally:
         if callback:
             callback.close()
+
+
+def _fixed(data: AnyFeatures) -> Features:
+    """The features, which must not change while candidates are drawn."""
+    if isinstance(data, Features):
+        return data
+    raise RunError("candidates need features that do not change: expected a frozen backbone, texts or vectors")
+
+
+def _model_of(data: Features, settings: Settings, fabric: Fabric) -> Classifier:
+    """A model that weighs candidates against one another."""
+    return train(data, replace(settings, memory=0, targets=False, refit=False), fabric=fabric).classifier
 
 
 @dataclass(frozen=True, eq=False)
