@@ -13,6 +13,7 @@ from blobs import cloud
 from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.data import Dataset, Inputs, Texts, Vectors, completed
 from hiercos.decisions import fit_temperature
+from hiercos.hub import PretrainedModel
 from hiercos.model import Classifier, class_scores
 from hiercos.training import Settings, features_of, fit, train
 from trees import TOY17
@@ -63,7 +64,12 @@ def test_the_same_rows_give_the_same_model_behind_every_door(
     X = np.asarray(data.inputs) if isinstance(data.inputs, Vectors) else list(data.inputs)
     estimator.fit(X, [TOY17.path_text(int(leaf)) for leaf in TOY17.leaves[data.labels]])
     loaded = Classifier.load(tmp_path / "model")
-    assert fingerprint(loaded) == fingerprint(trained) == fingerprint(estimator.classifier_)
+    PretrainedModel.from_pretrained(tmp_path / "model").save_pretrained(tmp_path / "published")
+    published = PretrainedModel.from_pretrained(tmp_path / "published").classifier
+    models = (trained, estimator.classifier_, loaded, published)
+    assert len({fingerprint(model) for model in models}) == 1
+    answers = [model.answers(X[::37], top=3, confidence=0.8) for model in models]
+    assert answers == [answers[0]] * 4
     alone = np.concatenate([estimator.predict_proba(X[row : row + 1]) for row in range(0, 600, 37)])
     np.testing.assert_array_equal(alone, estimator.predict_proba(X)[::37])
 

@@ -8,7 +8,6 @@ from .crosswalk_tables import label_key as label_key
 from .crosswalk_tables import read_crosswalk as read_crosswalk
 from .crosswalk_tables import similar_names as similar_names
 from .decision_tables import RowWeights as RowWeights
-from .decision_tables import read_class_prior as read_class_prior
 from .decision_tables import read_costs as read_costs
 from .decision_tables import read_row_nodes as read_row_nodes
 from .decision_tables import read_row_priors as read_row_priors

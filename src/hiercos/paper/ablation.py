@@ -18,7 +18,6 @@ from hiercos.paper.axes import AXIS_DESCRIPTIONS, SCORING, Setting
 from hiercos.paper.subspaces import subspace_cosine
 from hiercos.records import RUNS, Record
 from hiercos.report import (
-    IntervalConvention,
     Results,
     Section,
     Statement,
@@ -124,9 +123,7 @@ def ablate(
     return [records[setting.axis, setting.name] for setting in settings]
 
 
-def ablation_results(
-    groups: Sequence[tuple[Setting, Sequence[Record]]], *, interval: IntervalConvention = "sample"
-) -> Results:
+def ablation_results(groups: Sequence[tuple[Setting, Sequence[Record]]]) -> Results:
     """The results of an ablation, as those of a comparison: a section with its tables for every axis.
 
     The records of a setting are one per seed; a setting without changes is the reference of its axis.
@@ -134,7 +131,7 @@ def ablation_results(
     sections = []
     for axis in dict.fromkeys(setting.axis for setting, _ in groups):
         own = [group for group in groups if group[0].axis == axis]
-        variants = tuple(variant_of(setting.row, records, interval=interval) for setting, records in own)
+        variants = tuple(variant_of(setting.row, records) for setting, records in own)
         (reference,) = [variant for variant, (setting, _) in zip(variants, own, strict=True) if not setting.changes]
         sections.append(Section(axis, variants, reference, AXIS_DESCRIPTIONS[axis]))
     rows = [
