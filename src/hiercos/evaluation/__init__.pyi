@@ -30,7 +30,6 @@ from .sample_metrics import interval_rows as interval_rows
 from .sample_metrics import labelled_posterior as labelled_posterior
 from .sample_metrics import model_metrics as model_metrics
 from .sample_metrics import node_answer_rows as node_answer_rows
-from .sample_metrics import node_answer_values as node_answer_values
 from .sample_metrics import node_rows as node_rows
 from .sample_metrics import posterior_metrics as posterior_metrics
 from .sample_metrics import reliability_rows as reliability_rows

@@ -11,7 +11,8 @@ import torch
 
 from hiercos.benchmark import Observer, Task, run_tasks
 from hiercos.encoders import LabelledSamples
-from hiercos.methods import LeafScores, Model, NodeScores
+from hiercos.geometry import leaf_scores, node_scores
+from hiercos.methods import Model, OnTree
 from hiercos.metrics import RESULTS, in_shown_order, metric_spec
 from hiercos.model import Classifier, evaluate
 from hiercos.paper.axes import AXIS_DESCRIPTIONS, SCORING, Setting
@@ -46,8 +47,8 @@ def scored_record(
     """
     metrics, spans = dict(record.metrics), {**dict.fromkeys(SCORING, True), **scoring}
     if scoring:
-        model.class_scores = LeafScores(model.taxonomy, ancestors=spans["ancestors"])
-        model.node_scores = NodeScores(model.taxonomy, **spans)
+        model.class_scores = OnTree(leaf_scores, model.taxonomy, ancestors=spans["ancestors"])
+        model.node_scores = OnTree(node_scores, model.taxonomy, **spans)
         metrics = evaluate(fabric, model, test)
     metrics[COSINE] = mean_cosine(fabric, model, test, ancestors=spans["ancestors"])
     return replace(record, config={**record.config, "options": {**model.options, **scoring}}, metrics=metrics)
