@@ -23,15 +23,10 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 class Inputs(ABC):
-    """M inputs of one kind, in order. Every type can be pickled for worker processes.
+    """M inputs of one kind, in order. Every type can be pickled for worker processes."""
 
-    Attributes:
-        kind: "texts", "vectors" or "images".
-        needs_decoding: whether an input can turn out to be faulty when it is decoded.
-    """
-
-    kind: ClassVar[Kind]
-    needs_decoding: ClassVar[bool] = False
+    kind: ClassVar[Kind]  # "texts", "vectors" or "images"
+    needs_decoding: ClassVar[bool] = False  # whether an input can turn out to be faulty when it is decoded
     _digests: ByteArray | None = None
 
     @abstractmethod
