@@ -1,21 +1,18 @@
 """Inputs from Python objects: texts, paths of images, Pillow images, and arrays."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Self
+from os import PathLike
+from typing import Any
 
 from scipy.sparse import issparse
 
-from hiercos.data.images.collections import Images, file_content
-from hiercos.data.images.decoding import check_on_error, pillow, upright_rgb
-from hiercos.data.inputs import Inputs, Kind, Rows, SparseVectors, Texts, Vectors, check_inputs
+from hiercos.data.images.collections import ImageFiles
+from hiercos.data.images.decoding import check_on_error, pillow
+from hiercos.data.inputs import Inputs, Kind, SparseVectors, Texts, Vectors, check_inputs
 from hiercos.data.rows import PATH_COLUMN, TEXT_COLUMN, InputBatch, Source, SourceOptions
 from hiercos.errors import DataError
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 
 def python_rows(inputs: Any, kind: Kind, *, on_error: str = "fail") -> Source:
@@ -75,7 +72,7 @@ def as_inputs(inputs: Any, kind: Kind, *, check: bool = True) -> Inputs:
         if not isinstance(item, expected):
             wanted = "a text" if kind == "texts" else "a path or a Pillow image"
             raise DataError(f"inputs: row {row}: expected {wanted}, got {type(item).__name__}")
-    found: Inputs = Texts(items) if kind == "texts" else PythonImages(items)
+    found: Inputs = Texts(items) if kind == "texts" else ImageFiles(items)
     if check:
         check_inputs(found, source="inputs")
     return found
@@ -91,32 +88,3 @@ def _column(table: Any, kind: Kind) -> Any:
 
 def _is_single(inputs: Any) -> bool:
     return isinstance(inputs, str | PathLike) or not hasattr(inputs, "__iter__")
-
-
-class PythonImages(Images):
-    """Images as Python objects: paths of files, or Pillow images."""
-
-    def __init__(self, images: "Sequence[str | PathLike[str] | Image]") -> None:
-        self._images = tuple(images)
-
-    def __len__(self) -> int:
-        return len(self._images)
-
-    def name(self, row: int) -> str:
-        """Path of the file, or the number of a Pillow image, from 1."""
-        image = self._images[row]
-        return fspath(image) if isinstance(image, str | PathLike) else f"image {row + 1}"
-
-    def content(self, row: int) -> bytes:
-        """The bytes of the file, or the pixels."""
-        image = self._images[row]
-        return file_content(fspath(image)) if isinstance(image, str | PathLike) else image.tobytes()
-
-    def open(self, row: int) -> "Image":
-        """The image, upright and RGB."""
-        image = self._images[row]
-        return super().open(row) if isinstance(image, str | PathLike) else upright_rgb(image, self.name(row))
-
-    def take(self, rows: Rows) -> Self:
-        """The images at these rows."""
-        return type(self)([self._images[row] for row in rows]).with_digests_of(self, rows)
