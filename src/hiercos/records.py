@@ -68,7 +68,8 @@ class Record:
     choice: str = ""  # what the method's solver chose and why, as a sentence; "" without one
     # the rule with its fitted parameters, see `Rule.to_dict`; None without one
     fitted_rule: Mapping[str, Any] | None = None
-    # number of rows that the final model learned from, and where its settings and its temperature come from
+    # number of rows that the final model learned from, where its settings and its temperature come from, the options
+    # of its method as they were chosen, and how much of the data is in the folder, see `Classifier.kept`
     learned: Mapping[str, Any] | None = None
 
     def __eq__(self, other: object) -> bool:

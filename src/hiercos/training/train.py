@@ -130,7 +130,7 @@ def _check(features: AnyFeatures, settings: Settings) -> None:
 def _memory(features: AnyFeatures, settings: Settings) -> Memory | None:
     """Training samples to remember; None if none are wanted."""
     rows = features.samples("train")
-    if not settings.memory or not isinstance(rows, LabelledVectors):
+    if not (settings.memory and settings.keep_inputs) or not isinstance(rows, LabelledVectors):
         return None
     held = rows.to(torch.device("cpu"))
     return Memory.choose(held.features, held.labels, settings.memory, seed=settings.seed)
