@@ -1,5 +1,6 @@
 """What a trained model can be asked, whether it runs in torch or in onnxruntime; this module does not import torch."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from hiercos.checks import check_count
 from hiercos.data import InputBatch, Inputs, Kind, Source, python_rows
 from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
+from hiercos.errors import HiercosWarning
 from hiercos.model.answers import answer_rows
 from hiercos.model.explain import Answer, Contributed, Pairs
 from hiercos.taxonomy import Floats, Taxonomy
@@ -160,6 +162,8 @@ class BaseClassifier(ABC, Generic[Config]):
             check_count("top", top)
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(self.rule, self.calibration)
+        if reason := wanted.lost_guarantee(rule):
+            warnings.warn(reason, HiercosWarning, stacklevel=2)
         rows = python_rows(inputs, self.kind, on_error=on_error)
         explainer = self.contributions if explain else None
         shown: dict[str, Any] = {"top": top, "explainer": explainer, "level_confidences": level_confidences}

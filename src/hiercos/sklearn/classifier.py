@@ -222,7 +222,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(named_rule("back-off"), self.classifier_.calibration)
         decision = rule(wanted.restricted(self._posterior(X)))
-        if not decision.guarantee and (reason := wanted.guarantee(rule)):
+        if reason := wanted.lost_guarantee(rule):
             warnings.warn(reason, HiercosWarning, stacklevel=2)
         return decision
 
