@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from hiercos.checks import check_count
 from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.images.decoding import CheckCallback, check_on_error, usable_rows
 from hiercos.data.inputs import Inputs, Kind, Rows, text_fault, vector_faults
 from hiercos.errors import DataError
-from hiercos.options import check_count
 from hiercos.taxonomy import AnyArray, Taxonomy
 
 TEXT_COLUMN, PATH_COLUMN, LABEL_COLUMN, SPLIT_COLUMN = "text", "path", "label", "split"
@@ -135,6 +135,13 @@ class Source:
         for rows in self.read(sys.maxsize):
             return rows
         raise DataError(f"{self.name}: expected at least one sample")
+
+    def checked(self, options: SourceOptions) -> "Source":
+        """The rows without those that are left out; a DataError with every fault, see `usable`."""
+        found, faults = self.usable(options)
+        if faults:
+            raise DataError(faults)
+        return found
 
     def usable(self, options: SourceOptions, at_once: int = CHECKED_AT_ONCE) -> tuple["Source", Sequence[str]]:
         """The rows without those that are left out, and a sentence for each fault, after a first pass over them.

@@ -1,5 +1,3 @@
-from .augment import Augment as Augment
-from .augment import Border as Border
 from .batches import LabelledInputs as LabelledInputs
 from .batches import LabelledSamples as LabelledSamples
 from .batches import RawSamples as RawSamples
@@ -10,7 +8,6 @@ from .device import SingleDevice as SingleDevice
 from .device import available_device as available_device
 from .device import launched as launched
 from .device import random_state_kept as random_state_kept
-from .embedding import Embedded as Embedded
 from .embedding import EmbeddingError as EmbeddingError
 from .embedding import check_kind as check_kind
 from .embedding import embed as embed
@@ -34,6 +31,11 @@ from .feature_file import mapped_features as mapped_features
 from .feature_file import write_features as write_features
 from .names import BESIDE as BESIDE
 from .names import DEFAULT_ENCODERS as DEFAULT_ENCODERS
+from .names import DEVICES as DEVICES
+from .names import PRECISIONS as PRECISIONS
 from .names import TFIDF as TFIDF
+from .names import Augment as Augment
+from .names import Border as Border
+from .names import Precision as Precision
 from .names import includes_tfidf as includes_tfidf
 from .tfidf import TextFeatures as TextFeatures

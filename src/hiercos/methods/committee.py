@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hiercos.checks import check_count
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.contributions import Comparison
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.layers import Projection
 from hiercos.methods.model import Method, Model
 from hiercos.methods.table import METHODS
-from hiercos.options import check_count
 from hiercos.taxonomy import Floats, Taxonomy
 
 Effort = Literal["quick", "normal", "best"]

@@ -104,7 +104,7 @@ class SiblingHead(SolvedWeights):
     def contributions(self, given: Comparison) -> Tensor:
         """See `Contributions`: to the margins of the two siblings at which the paths part; below them scores vary."""
         paths = self.tree.path_table(self.tree.leaves)
-        own, others = (paths[part.cpu()] for part in (given.classes, given.rivals))
+        own, others = (paths[part.cpu().numpy()] for part in (given.classes, given.rivals))
         parting, pairs = (own != others).argmax(axis=1), np.arange(len(own))
         weights = self.of_pairs(given.columns, own[pairs, parting], others[pairs, parting])
         return weights * given.values

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hiercos.checks import ARRAY_BYTES, TEXT_CHARACTERS, VARIABLE, limit_fault, limited
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.inputs import Kind, Texts
@@ -27,7 +28,6 @@ from hiercos.data.rows import (
     SourceOptions,
 )
 from hiercos.errors import DataError, one_line, suggestion
-from hiercos.limits import ARRAY_BYTES, TEXT_CHARACTERS, VARIABLE, limit_fault, limited
 from hiercos.storage import check_regular
 from hiercos.taxonomy.formats import separator_fault
 
