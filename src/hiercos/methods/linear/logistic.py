@@ -9,6 +9,7 @@ import torch
 from scipy.sparse import issparse
 from torch import Tensor, nn
 
+from hiercos.checks import check_count
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.contributions import linear_contributions
 from hiercos.methods.heads import SummedProbabilities
@@ -18,7 +19,6 @@ from hiercos.methods.linear.problem_features import problem_features
 from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, Solved, folds
 from hiercos.methods.table import MethodError
-from hiercos.options import check_count
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
 VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
