@@ -23,7 +23,7 @@ from hiercos.taxonomy import IntArray, Taxonomy
 
 STRENGTHS = tuple(2.0**power for power in range(-3, 5))  # to choose from
 USUAL_STRENGTH, USUAL_INVERSE = 2.0, 4.0  # C, and inverse temperature of a level
-MOST_TO_CHOOSE = 5 * 10**7  # stored entries times children of the inner nodes that the strength is chosen on
+MOST_TO_CHOOSE = 2 * 10**7  # stored entries times children of the inner nodes that the strength is chosen on
 
 
 def siblings(taxonomy: Taxonomy, in_features: int, *, strength: float | None = None) -> Method:

@@ -274,6 +274,20 @@ def test_a_held_out_sample_of_a_class_without_training_samples_has_no_say_in_the
     np.testing.assert_array_equal(*weights)
 
 
+def test_of_many_validation_samples_and_classes_a_part_spread_over_the_classes_weighs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    train, val = sparse(data(TOY17, 340)), sparse(data(TOY17, 340, seed=1))
+    monkeypatch.setattr(fit_module, "MOST_SCORES", 170 * 17)
+    seen: list[np.ndarray] = []
+    monkeypatch.setattr(members_module, "pool_weights", lambda _, labels, __: seen.append(labels) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        solved("committee", TOY17, train, val, effort="quick")
+    assert len(seen[0]) == 170
+    whole, part = np.bincount(val.labels, minlength=17), np.bincount(seen[0], minlength=17)
+    assert np.abs(part - whole / 2).max() <= 1
+
+
 def test_classes_without_samples_hardly_change_the_log_loss_of_a_linear_svm() -> None:
     train, val = (
         LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels)
