@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
@@ -12,8 +13,17 @@ from hiercos.data.images.decoding import usable_rows
 from hiercos.data.inputs import text_fault
 from hiercos.data.rows import InputBatch, Source, SourceOptions
 from hiercos.data.splits import TextArray, checked_split
-from hiercos.errors import MOST_FAULTS, DataError, FaultsError
-from hiercos.taxonomy import SampleLabels, Taxonomy, counted, read_sample_labels, taxonomy_of_labels
+from hiercos.errors import MOST_FAULTS, DataError, FaultsError, listed
+from hiercos.taxonomy import (
+    SampleLabels,
+    Taxonomy,
+    counted,
+    read_sample_labels,
+    taxonomy_of_labels,
+    unusable_labels,
+)
+
+LABELS_SHOWN = 5  # of those that cannot be used
 
 
 class SourceRows(NamedTuple):
@@ -85,12 +95,12 @@ def without(batch: InputBatch, faults: Mapping[int, str]) -> InputBatch:
 
 
 def taxonomy_of(rows: SourceRows, given: Taxonomy | None) -> tuple[Taxonomy, tuple[str, ...]]:
-    """The taxonomy of labelled rows: the given one, that of the source, or one made from the labels; and the notes."""
+    """The taxonomy of labelled rows: the given one, that of the source, or one made from the labels; notes on it."""
     source, labels = rows.source, rows.batch.labels
     assert labels is not None
     tree = source.taxonomy if given is None else given
     if tree is not None:
-        return tree, rows.notes
+        return tree, ()
     if isinstance(labels, np.ndarray) and labels.ndim > 1:
         raise DataError(f"{source.name}: several labels of a sample need a taxonomy (--taxonomy FILE)")
     try:
@@ -100,7 +110,21 @@ def taxonomy_of(rows: SourceRows, given: Taxonomy | None) -> tuple[Taxonomy, tup
             raise
         raise DataError(_by_row(rows.faults, error.faults)) from error
     size = counted(tree.num_classes, "class", "classes")
-    return tree, (*rows.notes, f"{source.name} came without a taxonomy: one with {size} was made from the labels.")
+    return tree, (f"{source.name} came without a taxonomy: one with {size} was made from the labels.",)
+
+
+def with_usable_labels(rows: SourceRows, taxonomy: Taxonomy, on_error: str) -> SourceRows:
+    """Rows without those whose labels cannot be used, with a note, if such rows are to be left out."""
+    labels, batch = rows.batch.labels, rows.batch
+    assert labels is not None
+    unusable = unusable_labels(labels, taxonomy) if on_error == "skip" else {}
+    if not unusable or len(unusable) == len(batch):
+        return rows
+    kinds = Counter(map(repr, unusable.values())).most_common()
+    shown = listed((f"{label} ({count})" for label, count in kinds), LABELS_SHOWN)
+    name, kept = rows.source.name, [row for row in range(len(batch)) if row not in unusable]
+    note = f"{name}: {len(unusable):,} of {len(batch):,} rows have labels that cannot be used; left out: {shown}."
+    return rows._replace(batch=batch.take(kept), notes=(*rows.notes, note))
 
 
 def labels_and_split(

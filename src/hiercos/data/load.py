@@ -16,6 +16,7 @@ from hiercos.data.checked_rows import (
     taxonomy_of,
     text_faults,
     usable_rows_of,
+    with_usable_labels,
     without,
 )
 from hiercos.data.dataset import Dataset, completed, data_fingerprint
@@ -72,10 +73,11 @@ def load_dataset(
     if given is not None and rows.source.taxonomy not in (None, given):
         raise DataError(f"{rows.source.name} brings another taxonomy: expected that one or none, got {given!r}")
     tree, notes = taxonomy_of(rows, given)
+    rows = with_usable_labels(rows, tree, chosen.on_error)
     labels, split = labels_and_split(rows, tree, tree_name)
     if split is None:
         split = np.full(len(rows.batch), "")
-    dataset = _dataset(rows, tree, labels, split=split, notes=notes, purpose=purpose)
+    dataset = _dataset(rows, tree, labels, split=split, notes=(*rows.notes, *notes), purpose=purpose)
     return completed(dataset, test=test)
 
 
@@ -263,7 +265,8 @@ def load_test_samples(
         if dataset.taxonomy != taxonomy:
             raise DataError(f"{source} has another taxonomy than the model")
         return replace(dataset, purpose="test", notes=()).take(dataset.rows("test"))
-    found = _labelled_rows(source, SourceOptions(**options), kinds)
+    chosen = SourceOptions(**options)
+    found = with_usable_labels(_labelled_rows(source, chosen, kinds), taxonomy, chosen.on_error)
     name = found.source.name
     if found.source.taxonomy not in (None, taxonomy):
         raise DataError(f"{name} has another taxonomy than the model")

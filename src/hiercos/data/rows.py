@@ -30,7 +30,8 @@ class SourceOptions:
         split_column: name of the column of splits; without the default column, there are none.
         root: folder that the paths in a table are relative to, by default that of the table; for built-in data sets,
             the folder of their files (see `data_root`).
-        on_error: "fail" to raise for images that cannot be decoded and for empty texts, "skip" to leave them out.
+        on_error: "fail" to raise for images that cannot be decoded, empty texts and unusable labels, "skip" to leave
+            these rows out.
         keep_columns: names of the columns of a table to copy to the answers; only "all" for all but the texts.
         callback: progress callback of the check for faulty images: called with the number checked and the total.
     """

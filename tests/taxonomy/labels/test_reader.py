@@ -245,3 +245,15 @@ def test_rows_are_taken_with_notes_of_their_own() -> None:
     assert taken.nodes.tolist() == [0, 3]
     assert taken.notes[0].startswith("toy.csv: 0 of 2 samples have several labels")
     assert single_nodes(np.array([[2, 2]])).tolist() == [-1]
+
+
+def test_a_suggestion_shares_more_than_its_first_word_and_is_a_path_where_its_name_is_not_unique() -> None:
+    tree = Taxonomy.from_paths([("type", "diabetes insipidus"), ("type", "window"), ("tk", "window")])
+    for label, nearest in (
+        ("diabetes typus", ""),
+        ("diabetes insipidos", "diabetes insipidus"),
+        ("windw", "type > window"),
+    ):
+        with pytest.raises(DataError) as error:
+            LabelReader(tree).read([label], source="")
+        assert str(error.value).partition("; ")[2] == (f"the nearest known label is {nearest!r}" if nearest else "")
