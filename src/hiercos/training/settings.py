@@ -56,7 +56,8 @@ class Settings:
         refit: whether the final model learns from the validation samples, too: a method with a solver is solved
             again, any other is trained again. "auto" for what gains (docs/training.md); always without such samples.
         targets: whether samples are set aside for an exact guarantee of the targets of back-off.
-        memory: number of training samples of each label that the model keeps, as features, for `extend`.
+        memory: number of training samples of each label that the model keeps, as features, for `extend`; None for 20,
+            or fewer where these would take more than 10 MB.
         dim: largest number of dense features of sparse vectors, for methods that do not take these as they are.
         precision: "32-true", "bf16-mixed" or "16-mixed", as Lightning Fabric names them.
         standardize: whether features are scaled to mean 0 and variance 1 over the training data; ignored if a backbone
@@ -88,7 +89,7 @@ class Settings:
     published: bool = False
     refit: bool | Literal["auto"] = "auto"
     targets: bool = False
-    memory: int = 0
+    memory: int | None = None
     dim: int = 256
     precision: Precision = "32-true"
     standardize: bool = True
@@ -218,7 +219,7 @@ OWN_OPTIONS = {  # settings with an option of their own name in commands, and it
     "batch_size": "Samples in a batch.",
     "learning_rate": "Peak learning rate.",
     "effort": "Effort of the default method: quick (linear heads alone), normal or best.",
-    "memory": "Training samples of each label kept in the model, for hiercos extend.",
+    "memory": "Training samples of each label kept in the model, for hiercos extend; 0 for none.",
     "seed": "Seed of the (first) run.",
     "precision": f"{', '.join(PRECISIONS)}.",
 }

@@ -293,12 +293,14 @@ class Training:
         )
 
     def _memory(self, features: AnyFeatures) -> Memory | None:
-        """Training samples to remember; None if none are wanted."""
-        rows = features.samples("train")
-        if not self.settings.memory or not isinstance(rows, LabelledVectors):
+        """Training samples to remember; None if none are wanted, or possible."""
+        rows, wanted = features.samples("train"), self.settings.memory
+        if wanted == 0 or not isinstance(rows, LabelledVectors) or rows.label_sets is not None:
             return None
-        held = rows.to(torch.device("cpu"))
-        return Memory.choose(held.features, held.labels, self.settings.memory, seed=self.settings.seed)
+        held, seed = rows.to(torch.device("cpu")), self.settings.seed
+        if wanted is None:
+            return Memory.small(held.features, held.labels, seed=seed)
+        return Memory.choose(held.features, held.labels, wanted, seed=seed)
 
     def _tested(
         self,
@@ -416,7 +418,7 @@ def final_features(features: AnyFeatures, settings: Settings) -> AnyFeatures:
     """
     data = features.dataset
     learnable = (data.labels < data.taxonomy.num_classes) | METHODS.takes_inner_labels(settings.method)
-    if "val" in data.split and refits(features, settings):
+    if len(features.samples("val")) and refits(features, settings):
         features = features.with_split(np.where((data.split == "val") & learnable, "train", data.split))
     return features.for_method(settings)
 
