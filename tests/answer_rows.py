@@ -5,21 +5,19 @@ from typing import Any
 
 from lightning_fabric import Fabric
 
-from hiercos.data import InputBatch, UnlabelledInputs
+from hiercos.data import InputBatch, Source
 from hiercos.decisions import Posterior, Rule
 from hiercos.encoders import ReadConfig
 from hiercos.model import Classifier, answer_columns
 from hiercos.onnx import InferenceConfig, OnnxModel
 
 
-def stored_rows(
-    stored: Classifier, inputs: UnlabelledInputs, fabric: Fabric, top: int | None = None
-) -> list[dict[str, Any]]:
+def stored_rows(stored: Classifier, inputs: Source, fabric: Fabric, top: int | None = None) -> list[dict[str, Any]]:
     return _rows(stored.batches(inputs, ReadConfig(fabric)), stored.rule, top)
 
 
 def exported_rows(
-    model: OnnxModel, inputs: UnlabelledInputs, config: InferenceConfig | None = None, top: int | None = None
+    model: OnnxModel, inputs: Source, config: InferenceConfig | None = None, top: int | None = None
 ) -> list[dict[str, Any]]:
     return _rows(model.batches(inputs, config), model.rule, top)
 

@@ -32,6 +32,7 @@ from folders import resealed
 from hiercos import Taxonomy
 from hiercos.benchmark import ReportSource
 from hiercos.benchmark.tune import TrialResult, read_trial
+from hiercos.checks import json_object
 from hiercos.data import load_dataset, read_inputs
 from hiercos.data.images.decoding import decoded
 from hiercos.decisions import HeldOutChains, rule
@@ -63,7 +64,6 @@ from hiercos.onnx.format import (
     sealed,
     text_map_content,
 )
-from hiercos.options import json_object
 from hiercos.paper.recipes import read_recipe, recipes_folder
 from hiercos.records import RECORD_FILE, read_records, records_json
 from hiercos.storage import CONFIG, DIGEST, FILES, Folder, opened, sha256

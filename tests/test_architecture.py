@@ -7,16 +7,7 @@ from pathlib import Path
 import hiercos
 
 SOURCE = Path(hiercos.__file__).parent
-OPEN_TO_ALL = {
-    "csv_text",
-    "errors",
-    "limits",
-    "options",
-    "pixels",
-    "records",
-    "registry",
-    "storage",
-}
+OPEN_TO_ALL = {"checks", "errors", "records", "registry", "storage"}
 NETWORKS = {"taxonomy", "geometry", "losses", "methods"}
 TRAINED = NETWORKS | {"decisions", "metrics", "data", "encoders", "model"}
 EVALUATED = TRAINED | {"training", "evaluation"}

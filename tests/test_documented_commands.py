@@ -101,6 +101,8 @@ def write_data(folder: Path) -> None:
     table(folder / "new.csv", "text,label,region", new)
     (folder / "region.txt").write_text("Fungi\nPlantae > Pinophyta\n")
     (folder / "extinct.txt").write_text("Boletus\n")
+    split = [("penny bun", "fly agaric"), ("scots pine", "scots pine"), ("scots pine", "stone pine")]
+    table(folder / "map.csv", "old,new", split)
     table(folder / "prior.csv", "row,label,weight", [("2", "fly agaric", "1"), ("2", "peat moss", "3")])
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hiercos import storage
+from hiercos.checks import fits, json_object, positive_fault, schema_faults
 from hiercos.errors import FaultsError
-from hiercos.options import fits, json_object, positive_fault, schema_faults
 
 RECORD_FILE = "record.json"  # of all rules
 CHECKPOINT, PREVIOUS_CHECKPOINT = "checkpoint.safetensors", "checkpoint-previous.safetensors"

@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from hiercos.data import load, read_inputs
+from hiercos.data import read_inputs
 from hiercos.errors import DataError, HiercosWarning
 from pictures import picture, write
 
@@ -161,12 +161,11 @@ def test_memory_does_not_grow_with_the_number_of_rows(tmp_path: Path) -> None:
         assert peak < 5e6
 
 
-def test_every_fault_is_found_before_the_first_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "CHECKED_AT_ONCE", 2)
-    array = np.zeros((5, 2))
-    array[1, 1], array[4, 0] = np.nan, np.inf
+def test_every_fault_is_found_before_the_first_batch(tmp_path: Path) -> None:
+    array = np.zeros((1500, 2))  # more rows than are checked at a time
+    array[1, 1], array[1400, 0] = np.nan, np.inf
     np.savez(tmp_path / "a.npz", features=array)
-    (tmp_path / "a.csv").write_text("id,text\n1, \n2,a\n3,\n", encoding="utf-8")
+    (tmp_path / "a.csv").write_text("id,text\n1, \n" + "2,a\n" * 1500 + "3,\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text("id,text\n1, \n2\n3,\n4\n", encoding="utf-8")
     faults = {}
     for name, kind in (("a.npz", "vectors"), ("a.csv", "texts"), ("b.csv", "texts")):
@@ -175,11 +174,11 @@ def test_every_fault_is_found_before_the_first_batch(tmp_path: Path, monkeypatch
         faults[name] = [fault.removeprefix(f"{tmp_path / name}: ") for fault in error.value.faults]
     assert faults["a.npz"] == [
         "row 2, column 2 (features[1, 1]): expected a finite number, got nan; "
-        "such values are in 2 of 5 rows and 2 of 2 columns"
+        "such values are in 2 of 1,500 rows and 2 of 2 columns"
     ]
     assert faults["a.csv"] == [
         "row 2: the text is empty; --on-error skip leaves such rows out",
-        "row 4: the text is empty",
+        "row 1503: the text is empty",
     ]
     assert faults["b.csv"] == [f"row {row}: expected 2 cells as in the header, got 1" for row in (3, 5)]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hiercos.data.readers.table_files import column_names
+from hiercos.data.readers.table import column_names
 from hiercos.errors import DataError
 from hiercos.evaluation.image_predictions import is_prediction_table, read_prediction_table
 

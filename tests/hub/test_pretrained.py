@@ -296,7 +296,7 @@ def test_the_best_classes_come_best_first_and_ties_in_the_order_of_the_classes()
         torch.nn.init.zeros_(weight)
     (tied,) = Classifier(flat, None).answers(np.ones((1, 2)), top=3, explain=True)
     assert [other["class"] for other in tied["top"]] == ["cat", "dog", "car"]
-    assert [tied["probability_1"], tied["probability_2"]] == pytest.approx([2 / 3, 1 / 3], abs=1e-6)
+    assert (tied["runner_up"], tied["because"]) == ("dog", "nothing (against dog)")
 
 
 def shown(answers: list[dict[str, object]]) -> list[dict[str, object]]:

@@ -8,7 +8,7 @@ from lightning_fabric import Fabric
 from answer_rows import stored_rows
 from colours import TREE, colour_images
 from folders import resealed, with_tensors
-from hiercos.data import UnlabelledInputs
+from hiercos.data import Source
 from hiercos.encoders import frozen_encoder
 from hiercos.encoders.backbones import load_backbone
 from hiercos.encoders.encoder import FrozenEncoder, TfidfEncoder
@@ -131,9 +131,7 @@ def test_weights_from_a_file_of_the_user_travel_with_the_model(tmp_path: Path, w
     Path(weights).unlink()
     after = Classifier.load(tmp_path / "m")
     assert after.kind == "images"
-    expected, found = (
-        stored_rows(model, UnlabelledInputs.in_memory(colour_images(9)), fabric) for model in (before, after)
-    )
+    expected, found = (stored_rows(model, Source.of(colour_images(9)), fabric) for model in (before, after))
     assert found == expected
     assert {file.name for file in (tmp_path / "m").iterdir()} == {"config.json", "taxonomy.json", "model.safetensors"}
 

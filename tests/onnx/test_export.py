@@ -14,7 +14,7 @@ from blobs import FEATURES, cloud
 from colours import TREE, colour_data, small_backbone
 from docstrings import docstring_data
 from hiercos import Taxonomy
-from hiercos.data import UnlabelledInputs, Vectors
+from hiercos.data import PixelTransform, Source, Vectors
 from hiercos.decisions import RULES, Posterior, rule
 from hiercos.encoders import ReadConfig, SingleDevice, TfidfEncoder
 from hiercos.encoders.backbones import Backbone
@@ -23,7 +23,6 @@ from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import METHODS, LabelledFeatures, Model
 from hiercos.model import Classifier, ClassScores
 from hiercos.onnx.format import DIGITS, OPSET, SEAL, OnnxError, TextMap, read_description, sealed
-from hiercos.pixels import PixelTransform
 from hiercos.training import INPUTS, Settings, train
 from solving import data, solved
 from trees import TOY17
@@ -495,7 +494,7 @@ def test_an_exported_model_orders_by_the_norm_and_has_the_probabilities_of_its_e
     np.testing.assert_allclose(found.order, expected.order, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found.energies, expected.energies, atol=1e-5)
     np.testing.assert_allclose(model.outputs(features)["probabilities"], expected.classes, atol=1e-5)
-    whole = UnlabelledInputs.in_memory(Vectors(features))
+    whole = Source.of(Vectors(features))
     streamed = [part for _, part in model.batches(whole, InferenceConfig(batch_size=7))]
     assert streamed[0].energies is None
     answers = [rule(name)(part).nodes for part in streamed]

@@ -10,7 +10,7 @@ from lightning_fabric import Fabric
 
 from answer_rows import stored_rows
 from colours import colour_data
-from hiercos.data import Dataset, Texts, UnlabelledInputs
+from hiercos.data import Dataset, Source, Texts
 from hiercos.encoders import EmbeddingError, ReadConfig
 from hiercos.model import Classifier, class_scores, evaluate_scores
 from hiercos.training import RawFeatures, Settings, fit, raw_features, train
@@ -80,7 +80,7 @@ def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: F
         record.metrics, nan_ok=True
     )
     images = data.dataset.inputs.take(data.dataset.rows("test"))
-    rows = stored_rows(stored, UnlabelledInputs.in_memory(images), fabric)
+    rows = stored_rows(stored, Source.of(images), fabric)
     winners = class_scores(fabric, stored.model, test).argmax(dim=1)
     assert [row["class"] for row in rows] == [data.taxonomy.class_names[label] for label in winners]
     assert rows[0]["image"] == images.name(0)

@@ -123,9 +123,6 @@ def ship_model(record: Record, folder: Path, target: Path) -> None:
         record: record of the run and rule to copy.
         folder: folder of the comparison.
         target: folder to create.
-
-    Raises:
-        ShippingError: see `check_shipping`.
     """
     check_shipping(target)
     run = folder / RUNS / record.method / f"seed-{record.seed}"

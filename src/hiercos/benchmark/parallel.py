@@ -42,26 +42,17 @@ class JobsError(FaultsError):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One training.
+    """One training."""
 
-    Attributes:
-        method: name of the method, with its changed options in an ablation.
-        run: name of the run of the method, such as "seed 3" or "trial 2".
-        features: features of all samples.
-        settings: training settings.
-        folder: folder of the model, where a finished run is found again; None for a trial, which keeps no model.
-        rules: decision rules to write records for.
-        rows: rows of the features to use; None for all.
-        about: entries that only the caller knows, by field of the records; those of "data" are added to it.
-    """
-
-    method: str
-    run: str
-    features: AnyFeatures
-    settings: Settings
+    method: str  # name of the method, with its changed options in an ablation
+    run: str  # name of the run of the method, such as "seed 3" or "trial 2"
+    features: AnyFeatures  # features of all samples
+    settings: Settings  # training settings
+    # folder of the model, where a finished run is found again; None for a trial, which keeps no model
     folder: Path | None = None
-    rules: tuple[str, ...] = ()
-    rows: IntArray | None = None
+    rules: tuple[str, ...] = ()  # decision rules to write records for
+    rows: IntArray | None = None  # rows of the features to use; None for all
+    # entries that only the caller knows, by field of the records; those of "data" are added to it
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -72,17 +63,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a task.
+    """Result of a task."""
 
-    Attributes:
-        records: records of the test samples by rule; none of a trial.
-        progress: history of the training; None if it failed.
-        fault: reason why the training of a trial failed; None if it did not.
-    """
-
-    records: Mapping[str, Record] = field(default_factory=dict)
-    progress: RunProgress | None = None
-    fault: str | None = None
+    records: Mapping[str, Record] = field(default_factory=dict)  # records of the test samples by rule; none of a trial
+    progress: RunProgress | None = None  # history of the training; None if it failed
+    fault: str | None = None  # reason why the training of a trial failed; None if it did not
 
 
 class Observer(Protocol):
@@ -107,11 +92,6 @@ def run_tasks(
         jobs: number of parallel tasks, each in a process with an equal share of the threads of this one; 1 runs them
             here.
         observer: progress callback; None for no reports.
-
-    Raises:
-        JobsError: fewer than one job, or several on a device other than the CPU or under torchrun.
-        StorageError: if another process writes to the folder.
-        TrainingError: if a training fails that is not a trial.
     """
     if jobs < 1:
         raise JobsError(f"expected at least one job, got {jobs}")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.benchmark.learning_curves import CURVES
+from hiercos.checks import fits, json_object, schema_faults
 from hiercos.errors import FaultsError, suggestion
 from hiercos.evaluation import Analysis, VariantAnswers, analyse
 from hiercos.model import stored_rule
-from hiercos.options import fits, json_object, schema_faults
 from hiercos.records import RECORD_FILE, RUNS, Record, holds_finished_run, read_records, variant_name
 from hiercos.training import read_report_inputs
 
@@ -25,35 +25,23 @@ class ReportSourceError(FaultsError):
 
 @dataclass(frozen=True)
 class ReportSource:
-    """Records of a run, a comparison or learning curves, each with the folder of its run.
+    """Records of a run, a comparison or learning curves, each with the folder of its run."""
 
-    Attributes:
-        folder: folder of the run or comparison.
-        records: records in the order of the tables.
-        statements: JSON values of the statements of the verdict of a comparison; empty for a run.
-        row_spread: half-widths of intervals over the test rows, see `AnswerTable.spread`; empty for a run.
-        recommended: name of the recommended variant, or of a single model under its own rule; "" if there is none.
-        recommended_seed: seed of the run of the recommended variant to ship; None if it is not known.
-        reference: name of the variant that the others are compared with; "" for none.
-        interval: convention of the intervals.
-    """
-
-    folder: Path
-    records: Sequence[Record]
+    folder: Path  # folder of the run or comparison
+    records: Sequence[Record]  # records in the order of the tables
+    # name of the recommended variant, or of a single model under its own rule; "" if there is none
     recommended: str = ""
-    recommended_seed: int | None = None
-    reference: str = ""
-    interval: str = "sample"
+    recommended_seed: int | None = None  # seed of the run of the recommended variant to ship; None if it is not known
+    reference: str = ""  # name of the variant that the others are compared with; "" for none
+    interval: str = "sample"  # convention of the intervals
+    # JSON values of the statements of the verdict of a comparison; empty for a run
     statements: Sequence[Mapping[str, Any]] = ()
+    # half-widths of intervals over the test rows, see `AnswerTable.spread`; empty for a run
     row_spread: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> "ReportSource":
-        """The source in a folder of `hiercos train` or `hiercos compare`.
-
-        Raises:
-            ReportSourceError: for another folder.
-        """
+        """The source in a folder of `hiercos train` or `hiercos compare`."""
         if (folder / RESULTS).is_file():
             return cls._of_comparison(folder, _results(folder / RESULTS))
         if holds_finished_run(folder):
@@ -112,9 +100,6 @@ class ReportSource:
         Args:
             variant: name of the variant; by default the recommended one, else the one nearest to the truth.
             with_inputs: whether to include stored inputs.
-
-        Raises:
-            ReportSourceError: for a variant that does not exist.
         """
         if self.has_curves:
             return None

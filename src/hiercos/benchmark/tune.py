@@ -17,9 +17,9 @@ import numpy as np
 
 from hiercos import storage
 from hiercos.benchmark.parallel import Observer, Outcome, Task, run_tasks
+from hiercos.checks import check_choice, json_object, schema_faults
 from hiercos.errors import FaultsError, reading
 from hiercos.methods import METHODS, Between, Space
-from hiercos.options import check_choice, json_object, schema_faults
 from hiercos.records import run_identity
 from hiercos.training import AnyFeatures, Epoch, RunProgress, Settings, taxonomy_summary
 
@@ -37,15 +37,11 @@ class TuningError(FaultsError):
 
 @dataclass(frozen=True)
 class Tuning:
-    """Budget and criterion of a search.
+    """Budget and criterion of a search."""
 
-    Attributes:
-        trials: number of trials of each method, including the given settings.
-        criterion: metric to maximise on the validation split, at the epoch whose weights are kept: "hops" or "top1"
-            (the default), of the method's own scores without a decision rule.
-    """
-
-    trials: int
+    trials: int  # number of trials of each method, including the given settings
+    # metric to maximise on the validation split, at the epoch whose weights are kept: "hops" or "top1" (the default),
+    # of the method's own scores without a decision rule
     criterion: Criterion = "top1"
 
     def __post_init__(self) -> None:
@@ -90,23 +86,14 @@ _SCHEMA |= {"top1": float | None, "hops": float | None, "fault": str | None}
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The validation result of a trial.
+    """The validation result of a trial."""
 
-    Attributes:
-        number: number of the trial.
-        settings: values of the searched settings.
-        top1: top-1 accuracy at the best epoch; nan if training failed.
-        hops: HOPS at the best epoch; nan if training failed.
-        best_epoch: epoch whose weights would be kept; 0 if training failed.
-        fault: reason why training failed; None if it did not.
-    """
-
-    number: int
-    settings: Mapping[str, Any]
-    top1: float = math.nan
-    hops: float = math.nan
-    best_epoch: int = 0
-    fault: str | None = None
+    number: int  # number of the trial
+    settings: Mapping[str, Any]  # values of the searched settings
+    top1: float = math.nan  # top-1 accuracy at the best epoch; nan if training failed
+    hops: float = math.nan  # HOPS at the best epoch; nan if training failed
+    best_epoch: int = 0  # epoch whose weights would be kept; 0 if training failed
+    fault: str | None = None  # reason why training failed; None if it did not
 
     @classmethod
     def of(cls, number: int, settings: Settings, outcome: Outcome) -> TrialResult:
@@ -183,10 +170,6 @@ def tune(
 
     Returns:
         For each method, the settings of its best trial; the first one wins a tie.
-
-    Raises:
-        TuningError: if there are no validation samples, if training failed in every trial of a method, or if a folder
-            holds trials of another search.
     """
     if not len(features.dataset.rows("val")):
         raise TuningError(f"{features.dataset.source}: a search needs validation samples, and there are none")

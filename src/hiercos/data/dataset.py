@@ -54,6 +54,8 @@ class Dataset:
         origin: origin of vectors that a backbone computed; None for other data.
         label_sets: nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label.
         weights: weight of each sample in training, shape (M,), above 0; None for equal weights.
+        candidates: nodes of which each sample has one, shape (M, K), -1 for none; None if every label is known. The
+            node of a sample with several is at or above them all.
         purpose: purpose of the data: "compare" needs test samples, "train" none, and "extend", for a model that is
             trained already, no more than one training label; "test" needs test samples alone.
 
@@ -73,6 +75,7 @@ class Dataset:
     label_sets: IntArray | None = None
     purpose: Purpose = "compare"
     weights: Floats | None = None
+    candidates: IntArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", read_only(np.asarray(self.nodes, dtype=np.int64)))
@@ -140,10 +143,9 @@ class Dataset:
 
     def take(self, rows: IntArray) -> Self:
         """The data set of some rows, in this order, with their labels, sets of labels, splits and weights."""
-        sets = None if self.label_sets is None else self.label_sets[rows]
-        weights = None if self.weights is None else self.weights[rows]
-        inputs, nodes, split = self.inputs.take(rows), self.nodes[rows], self.split[rows]
-        return replace(self, inputs=inputs, nodes=nodes, split=split, label_sets=sets, weights=weights)
+        optional = ("label_sets", "weights", "candidates")
+        changed: dict[str, Any] = {name: each[rows] for name in optional if (each := getattr(self, name)) is not None}
+        return replace(self, inputs=self.inputs.take(rows), nodes=self.nodes[rows], split=self.split[rows], **changed)
 
     def rows(self, split: str) -> IntArray:
         """Row indices of a split in order, shape (M_split,)."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_matrix
 
+from hiercos.checks import TEXT_CHARACTERS, limit_fault
+from hiercos.data.images.pixels import ByteArray
 from hiercos.data.splits import Key, folded
 from hiercos.errors import DataError, RowName, row_name
-from hiercos.limits import TEXT_CHARACTERS, limit_fault
-from hiercos.pixels import ByteArray
 from hiercos.taxonomy import AnyArray, IntArray
 
 Float32Array = NDArray[np.float32]
@@ -204,7 +204,7 @@ class Vectors(Inputs):
 
     def faults(self, row_name: RowName = row_name) -> list[str]:  # noqa: ARG002  # an array has names of its own
         """A sentence about a wrong shape or about values that are not finite; see `vector_faults`."""
-        return vector_faults([self.array])
+        return vector_faults([self])
 
     def split_keys(self) -> list[bytes]:
         """Places and bytes of the numbers of each vector that are not 0, the same for a sparse matrix."""
@@ -273,17 +273,22 @@ class SparseVectors(Inputs):
             yield part.astype(kind).tobytes()
 
 
-def vector_faults(parts: Iterable[Float32Array]) -> list[str]:
+def vector_faults(parts: Iterable[Inputs]) -> list[str]:
     """A sentence about vectors that cannot be used, in a list; an empty one if all can.
 
     It names the first value that is not finite and, if there are more, how many rows and columns have such values.
 
     Args:
-        parts: consecutive rows of the same table, shape (B, F) each.
+        parts: consecutive rows of the same table, dense or sparse vectors of shape (B, F) each.
     """
     first, seen, rows = "", 0, 0
     columns: set[int] = set()
-    for part in parts:
+    for vectors in parts:
+        if isinstance(vectors, SparseVectors):
+            if faults := vectors.faults():
+                return faults
+            continue
+        part = np.asarray(vectors)
         if part.ndim != 2 or part.shape[1] == 0:
             return [f"expected vectors of shape (samples, features), got {part.shape}"]
         is_finite = np.isfinite(part)

@@ -1,40 +1,39 @@
 """Data sets, test samples and inputs from one argument: a built-in name, or a source that a registered reader takes."""
 
-from collections.abc import Iterator, Sequence
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import product, zip_longest
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from hiercos.data.built_in.table import BUILT_IN
-from hiercos.data.checked_rows import (
-    SourceRows,
-    faults_and_notes,
-    labels_and_split,
-    taxonomy_of,
-    text_faults,
-    usable_rows_of,
-    with_usable_labels,
-    without,
-)
 from hiercos.data.dataset import Dataset, completed, data_fingerprint
 from hiercos.data.images.decoding import usable_rows
-from hiercos.data.inputs import Kind, vector_faults
+from hiercos.data.inputs import Kind
 from hiercos.data.readers.registry import STANDARD_INPUT, existing_suffix, known_suffixes, prefix_of, reader_of
-from hiercos.data.readers.table_files import SAMPLE_TABLES
-from hiercos.data.rows import InputBatch, Source, SourceOptions, UnlabelledInputs, in_batches
-from hiercos.data.splits import Purpose, TextArray, completed_split
-from hiercos.errors import DataError, reading, suggestion
+from hiercos.data.readers.table import SAMPLE_TABLES
+from hiercos.data.rows import InputBatch, Source, SourceOptions, in_batches
+from hiercos.data.splits import Purpose, TextArray, checked_split, completed_split
+from hiercos.errors import MOST_FAULTS, DataError, FaultsError, listed, reading, suggestion
 from hiercos.taxonomy import (
     SampleLabels,
     Taxonomy,
+    counted,
     label_indices,
     open_taxonomy,
+    read_candidates,
+    read_sample_labels,
+    taxonomy_of_labels,
+    unusable_labels,
 )
 
-CHECKED_AT_ONCE = 1024  # rows checked at a time
+LABELS_SHOWN = 5  # of those that cannot be used
 
 
 def load_dataset(
@@ -72,37 +71,128 @@ def load_dataset(
     rows = _labelled_rows(source, chosen)
     if given is not None and rows.source.taxonomy not in (None, given):
         raise DataError(f"{rows.source.name} brings another taxonomy: expected that one or none, got {given!r}")
-    tree, notes = taxonomy_of(rows, given)
-    rows = with_usable_labels(rows, tree, chosen.on_error)
-    labels, split = labels_and_split(rows, tree, tree_name)
+    tree, made = _taxonomy_of(rows, given)
+    rows = _with_usable_labels(rows, tree, chosen.on_error)
+    labels, split = _labels_and_split(rows, tree, tree_name)
     if split is None:
         split = np.full(len(rows.batch), "")
-    dataset = _dataset(rows, tree, labels, split=split, notes=(*rows.notes, *notes), purpose=purpose)
-    return completed(dataset, test=test)
+    return completed(rows.dataset(tree, labels, split, notes=made, purpose=purpose), test=test)
 
 
-def _dataset(
-    rows: SourceRows,
-    taxonomy: Taxonomy,
-    labels: SampleLabels,
-    *,
-    split: TextArray,
-    notes: tuple[str, ...],
-    purpose: Purpose,
-) -> Dataset:
-    source = rows.source
-    return Dataset(
-        name=dataset_name(source.name),
-        taxonomy=taxonomy,
-        inputs=rows.batch.inputs,
-        nodes=labels.nodes,
-        label_sets=labels.sets,
-        split=split,
-        notes=(*notes, *labels.notes),
-        source=source.name,
-        origin=source.origin,
-        purpose=purpose,
-    )
+class LabelledRows(NamedTuple):
+    """All rows of a source in memory, without those that are left out."""
+
+    source: Source
+    batch: InputBatch
+    faults: Sequence[str]  # sentences about unusable inputs, raised together with the faults of labels and splits
+
+    def row_name(self, row: int) -> str:
+        """Name of a row in messages."""
+        return self.source.row_name(self.batch.numbers[row])
+
+    def dataset(
+        self,
+        taxonomy: Taxonomy,
+        labels: SampleLabels,
+        split: TextArray,
+        *,
+        notes: tuple[str, ...],
+        purpose: Purpose,
+    ) -> Dataset:
+        """The rows with what was read of them, and further notes."""
+        return Dataset(
+            name=dataset_name(self.source.name),
+            taxonomy=taxonomy,
+            inputs=self.batch.inputs,
+            nodes=labels.nodes,
+            label_sets=labels.sets,
+            candidates=labels.candidates,
+            split=split,
+            notes=(*self.source.notes, *notes, *labels.notes),
+            source=self.source.name,
+            origin=self.source.origin,
+            purpose=purpose,
+        )
+
+
+def _taxonomy_of(rows: LabelledRows, given: Taxonomy | None) -> tuple[Taxonomy, tuple[str, ...]]:
+    """The given taxonomy, that of the source, or one made from the labels, which a note says."""
+    source, labels = rows.source, rows.batch.labels
+    assert labels is not None
+    tree = source.taxonomy if given is None else given
+    if tree is not None:
+        return tree, ()
+    if isinstance(labels, np.ndarray) and labels.ndim > 1:
+        raise DataError(f"{source.name}: several labels of a sample need a taxonomy (--taxonomy FILE)")
+    try:
+        tree = taxonomy_of_labels(labels, source=source.name, row_name=rows.row_name, path_form=source.path_form)
+    except FaultsError as error:
+        if not rows.faults:
+            raise
+        raise DataError(_by_row(rows.faults, error.faults)) from error
+    size = counted(tree.num_classes, "class", "classes")
+    return tree, (f"{source.name} came without a taxonomy: one with {size} was made from the labels.",)
+
+
+def _with_usable_labels(rows: LabelledRows, taxonomy: Taxonomy, on_error: str) -> LabelledRows:
+    """Rows without those whose labels cannot be used, which a note counts, if such rows are to be left out."""
+    source, batch, labels = rows.source, rows.batch, rows.batch.labels
+    assert labels is not None
+    unusable = unusable_labels(labels, taxonomy) if on_error == "skip" and batch.candidates is None else {}
+    if not unusable or len(unusable) == len(batch):
+        return rows
+    kinds = Counter(map(repr, unusable.values())).most_common()
+    shown = listed((f"{label} ({count})" for label, count in kinds), LABELS_SHOWN)
+    kept = [row for row in range(len(batch)) if row not in unusable]
+    note = f"{len(unusable):,} of {len(batch):,} rows have labels that cannot be used; left out: {shown}."
+    noted = replace(source, notes=(*source.notes, f"{source.name}: {note}"))
+    return rows._replace(source=noted, batch=batch.take(kept))
+
+
+def _read_labels(rows: LabelledRows, taxonomy: Taxonomy, tree_name: str) -> SampleLabels:
+    source, labels, candidates = rows.source.name, rows.batch.labels, rows.batch.candidates
+    assert labels is not None
+    if candidates is not None and any(map(str.strip, candidates)):
+        texts = [str(label) for label in labels]
+        return read_candidates(texts, candidates, taxonomy, source=source, row_name=rows.row_name)
+    return read_sample_labels(labels, taxonomy, source=source, row_name=rows.row_name, tree_name=tree_name)
+
+
+def _labels_and_split(
+    rows: LabelledRows, taxonomy: Taxonomy, tree_name: str = ""
+) -> tuple[SampleLabels, TextArray | None]:
+    """Labels and splits of rows; a DataError has every fault of the inputs, the labels and the splits."""
+    source, batch, faults = rows.source.name, rows.batch, [rows.faults]
+    labels, split = None, None
+    try:
+        labels = _read_labels(rows, taxonomy, tree_name)
+    except DataError as error:
+        faults.append(error.faults)
+    try:
+        if batch.split is not None:
+            split = checked_split(batch.split, source=source, row_name=rows.row_name)
+    except DataError as error:
+        faults.append(error.faults)
+    if labels is None or any(faults):
+        raise DataError(_by_row(*faults))
+    return labels, split
+
+
+def _by_row(*kinds: Sequence[str]) -> list[str]:
+    """Faults of several kinds in the order of their rows; those that a message shows are of every kind.
+
+    Example:
+        >>> _by_row(["a.csv: row 9: the text is empty"], ["a.csv: row 2: unknown label 'x'"])
+        ["a.csv: row 2: unknown label 'x'", 'a.csv: row 9: the text is empty']
+    """
+    in_turn = [fault for turn in zip_longest(*kinds) for fault in turn if fault is not None]
+    return [*sorted(in_turn[:MOST_FAULTS], key=_row_number), *sorted(in_turn[MOST_FAULTS:], key=_row_number)]
+
+
+def _row_number(fault: str) -> float:
+    """Number of the row that a fault names first; infinite if it names none."""
+    found = re.search(r"\brow (\d+):", fault)
+    return int(found.group(1)) if found else math.inf
 
 
 def check_source(source: str | Path) -> None:
@@ -137,7 +227,7 @@ def dataset_of_usable_images(dataset: Dataset, options: SourceOptions) -> Datase
     return replace(dataset.take(rows), notes=(*dataset.notes, *notes)) if notes else dataset
 
 
-def _labelled_rows(source: str | Path, options: SourceOptions, kinds: Sequence[Kind] = ()) -> SourceRows:
+def _labelled_rows(source: str | Path, options: SourceOptions, kinds: Sequence[Kind] = ()) -> LabelledRows:
     """Labelled rows of any source but a built-in data set, of one of these kinds; any by default."""
     check_source(source)
     name = source_name(source)
@@ -148,7 +238,9 @@ def _labelled_rows(source: str | Path, options: SourceOptions, kinds: Sequence[K
         if kinds and found.kind not in kinds:  # first: its labels would all be unknown
             taken = f"{EXPECTED[kinds[0]]} because this model takes {kinds[0]}"
             raise DataError(f"expected {taken}, got {name} with {found.kind}")
-        return usable_rows_of(found, options)
+        in_memory = replace(found, read=in_batches(found.whole()))
+        kept, faults = in_memory.usable(options, at_once=sys.maxsize)
+        return LabelledRows(kept, kept.whole(), faults)
 
 
 def dataset_name(source: str) -> str:
@@ -167,7 +259,7 @@ EXPECTED = {
 }
 
 
-def read_inputs(path: str | Path, *, kind: Kind, **options: Any) -> UnlabelledInputs:
+def read_inputs(path: str | Path, *, kind: Kind, **options: Any) -> Source:
     """Vectors of an .npz file, texts of a table, or images of a folder, a file or a table of paths.
 
     A file is read twice: a first pass finds every fault, a second one gives the batches. Texts on standard input are
@@ -190,37 +282,10 @@ def read_inputs(path: str | Path, *, kind: Kind, **options: Any) -> UnlabelledIn
     if chosen.keep_columns and Path(path).suffix.lower() not in SAMPLE_TABLES:
         raise DataError(f"--keep-columns: expected {EXPECTED_TABLE} as input, got {path}")
     with reading(f"{path}: the inputs cannot be read", DataError):
-        return _checked_inputs(reader.rows(name, chosen, kind), chosen)
-
-
-def _checked_inputs(source: Source, options: SourceOptions) -> UnlabelledInputs:
-    """Usable inputs of a source, after a first pass over it that finds every fault."""
-    if source.is_stream:
-        return UnlabelledInputs(source.kind, None, source.read, source.notes)
-    if source.kind == "images":
-        found = usable_rows_of(source, options)
-        return UnlabelledInputs(source.kind, len(found.batch), in_batches(found.batch), found.notes)
-    count = 0
-
-    def counting() -> Iterator[InputBatch]:
-        nonlocal count
-        for batch in source.read(CHECKED_AT_ONCE):
-            count += len(batch)
-            yield batch
-
-    if source.kind == "vectors":
-        if wrong := vector_faults(np.asarray(batch.inputs) for batch in counting()):
-            raise DataError(f"{source.name}: {fault}" for fault in wrong)
-        return UnlabelledInputs(source.kind, count, source.read, source.notes)
-    faults = text_faults(source, counting())
-    fatal, notes = faults_and_notes(source, faults, count, options.on_error)
-    if fatal:
-        raise DataError(fatal)
-
-    def read(size: int) -> Iterator[InputBatch]:
-        return (usable for batch in source.read(size) if len(usable := without(batch, faults)))
-
-    return UnlabelledInputs(source.kind, count - len(faults), read, (*source.notes, *notes))
+        found, faults = reader.rows(name, chosen, kind).usable(chosen)
+    if faults:
+        raise DataError(faults)
+    return found
 
 
 def _refuse_inputs(path: str | Path, kind: Kind) -> NoReturn:
@@ -266,25 +331,25 @@ def load_test_samples(
             raise DataError(f"{source} has another taxonomy than the model")
         return replace(dataset, purpose="test", notes=()).take(dataset.rows("test"))
     chosen = SourceOptions(**options)
-    found = with_usable_labels(_labelled_rows(source, chosen, kinds), taxonomy, chosen.on_error)
+    found = _with_usable_labels(_labelled_rows(source, chosen, kinds), taxonomy, chosen.on_error)
     name = found.source.name
     if found.source.taxonomy not in (None, taxonomy):
         raise DataError(f"{name} has another taxonomy than the model")
-    labels, split = labels_and_split(found, taxonomy)
-    notes = found.notes
+    labels, split = _labels_and_split(found, taxonomy)
+    notes: tuple[str, ...] = ()
     if split is None:
         split, note = _test_split(found, labels, taxonomy, {trained_on, embedded_from})
-        notes = (*notes, note)
+        notes = (note,)
     rows = np.flatnonzero(split == "test")
     if not len(rows):
         raise DataError(f"{name}: no row belongs to the split 'test'; expected test rows, or no splits at all")
     tested = labels.take(rows, taxonomy, source=name)
     part = found._replace(batch=found.batch.take(rows))
-    return _dataset(part, taxonomy, tested, split=split[rows], notes=notes, purpose="test")
+    return part.dataset(taxonomy, tested, split[rows], notes=notes, purpose="test")
 
 
 def _test_split(
-    rows: SourceRows, labels: SampleLabels, taxonomy: Taxonomy, trained_on: set[str | None]
+    rows: LabelledRows, labels: SampleLabels, taxonomy: Taxonomy, trained_on: set[str | None]
 ) -> tuple[TextArray, str]:
     """The split of rows without one: that of the training, if a model was trained on them, else all are for testing."""
     name, inputs, indices = rows.source.name, rows.batch.inputs, label_indices(labels.nodes, taxonomy)

@@ -10,23 +10,23 @@ from scipy.sparse import issparse
 from hiercos.data.images.collections import Images, file_content
 from hiercos.data.images.decoding import pillow, upright_rgb
 from hiercos.data.inputs import Inputs, Kind, Rows, SparseVectors, Texts, Vectors, check_inputs
-from hiercos.data.rows import PATH_COLUMN, TEXT_COLUMN, InputBatch, UnlabelledInputs
+from hiercos.data.rows import PATH_COLUMN, TEXT_COLUMN, InputBatch, Source
 from hiercos.errors import DataError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-def python_rows(inputs: Any, kind: Kind) -> UnlabelledInputs:
+def python_rows(inputs: Any, kind: Kind) -> Source:
     """Python objects as inputs of a kind, in batches; an iterator is read batch by batch, and only once.
 
     See `as_inputs`, which it calls unless the inputs are `Inputs` already, or none: then there are no batches.
     """
     if isinstance(inputs, Iterator):
-        return UnlabelledInputs(kind, None, lambda size: _read(inputs, kind, size))
+        return Source("inputs", kind, lambda size: _read(inputs, kind, size))
     if not _is_single(inputs) and not (inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)):
-        return UnlabelledInputs(kind, 0, lambda _: iter(()))
-    return UnlabelledInputs.in_memory(inputs if isinstance(inputs, Inputs) else as_inputs(inputs, kind))
+        return Source("inputs", kind, lambda _: iter(()), 0)
+    return Source.of(inputs if isinstance(inputs, Inputs) else as_inputs(inputs, kind))
 
 
 def _read(items: Iterator[Any], kind: Kind, size: int) -> Iterator[InputBatch]:

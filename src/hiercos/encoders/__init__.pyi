@@ -1,12 +1,7 @@
-from .augment import Augment as Augment
-from .augment import Border as Border
-from .batches import VECTORS_AT_ONCE as VECTORS_AT_ONCE
 from .batches import LabelledInputs as LabelledInputs
 from .batches import LabelledSamples as LabelledSamples
-from .batches import LabelledVectors as LabelledVectors
 from .batches import RawSamples as RawSamples
 from .batches import Samples as Samples
-from .batches import VectorSamples as VectorSamples
 from .batches import epoch_batches as epoch_batches
 from .device import DeviceContext as DeviceContext
 from .device import SingleDevice as SingleDevice
@@ -22,8 +17,10 @@ from .encoder import Encoder as Encoder
 from .encoder import FineTunedEncoder as FineTunedEncoder
 from .encoder import FrozenEncoder as FrozenEncoder
 from .encoder import JoinedEncoder as JoinedEncoder
+from .encoder import LabelledVectors as LabelledVectors
 from .encoder import ReadConfig as ReadConfig
 from .encoder import TfidfEncoder as TfidfEncoder
+from .encoder import VectorSamples as VectorSamples
 from .encoder import channels_last as channels_last
 from .encoder import check_backbone_source as check_backbone_source
 from .encoder import encoder_of_identity as encoder_of_identity
@@ -35,6 +32,11 @@ from .feature_file import mapped_features as mapped_features
 from .feature_file import write_features as write_features
 from .names import BESIDE as BESIDE
 from .names import DEFAULT_ENCODERS as DEFAULT_ENCODERS
+from .names import DEVICES as DEVICES
+from .names import PRECISIONS as PRECISIONS
 from .names import TFIDF as TFIDF
+from .names import Augment as Augment
+from .names import Border as Border
+from .names import Precision as Precision
 from .names import includes_tfidf as includes_tfidf
 from .tfidf import TextFeatures as TextFeatures

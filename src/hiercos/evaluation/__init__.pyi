@@ -3,6 +3,10 @@ from .answer_analysis import Mistake as Mistake
 from .answer_analysis import analyse as analyse
 from .answer_rows import AnswerTable as AnswerTable
 from .answer_rows import answer_rows as answer_rows
+from .crosswalk_tables import CrosswalkTable as CrosswalkTable
+from .crosswalk_tables import label_key as label_key
+from .crosswalk_tables import read_crosswalk as read_crosswalk
+from .crosswalk_tables import similar_names as similar_names
 from .decision_tables import RowWeights as RowWeights
 from .decision_tables import read_class_prior as read_class_prior
 from .decision_tables import read_costs as read_costs
@@ -10,6 +14,9 @@ from .decision_tables import read_row_nodes as read_row_nodes
 from .decision_tables import read_row_priors as read_row_priors
 from .image_predictions import LabelledImages as LabelledImages
 from .image_predictions import read_labelled_images as read_labelled_images
+from .recoding import Recoded as Recoded
+from .recoding import Recoder as Recoder
+from .recoding import sure_rows as sure_rows
 from .resampling import ClassAverages as ClassAverages
 from .resampling import bootstrap_difference as bootstrap_difference
 from .resampling import bootstrap_interval as bootstrap_interval

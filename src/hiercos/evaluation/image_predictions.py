@@ -129,11 +129,7 @@ class LabelledImages:
 def read_labelled_images(
     path: Path, taxonomy: Taxonomy, *, input_column: str = PATH_COLUMN, label_column: str = LABEL_COLUMN
 ) -> LabelledImages:
-    """Read a table with a column of paths to images and one of labels.
-
-    Raises:
-        DataError: for a missing column, a label that is not a node, and a path that is empty or appears twice.
-    """
+    """Read a table with a column of paths to images and one of labels."""
     options = {input_column: "--input-column", label_column: "--label-column"}
     table = read_table(path, columns=(input_column, label_column), options=options)
     reader = LabelReader(taxonomy)

@@ -52,11 +52,6 @@ def read_scores(path: Path, taxonomy: Taxonomy, labels: LabelledImages | None = 
         path: prediction file.
         taxonomy: taxonomy of the classes.
         labels: true classes for predictions by image; None for files that hold their labels.
-
-    Raises:
-        DataError: for another kind of file, one without samples, a missing array or column, a class that is unknown,
-            missing or duplicate, a score that is not a number, or missing or superfluous labels, naming the file and
-            the row.
     """
     with reading(f"{path}: the predictions cannot be read", DataError):
         return _read_scores(path, taxonomy, labels)

@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import TypeAlias
 
 from hiercos import storage
+from hiercos.checks import check_count
 from hiercos.encoders import ReadConfig, SingleDevice
 from hiercos.errors import FaultsError
 from hiercos.hub.card import model_card, published_source
 from hiercos.model import Answer, Classifier, ModelError, model_files
-from hiercos.options import check_count
 from hiercos.records import RECORD_FILE, Record, holds_finished_run, read_records, records_json, variant_name
 from hiercos.taxonomy import Taxonomy
 

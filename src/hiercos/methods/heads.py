@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from hiercos.checks import check_choice
 from hiercos.geometry import PaddedLevels, node_probabilities
 from hiercos.methods.layers import aligned
-from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy, check_is_taxonomy
 
 Stem = Literal["norm", "linear"]

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hiercos.checks import check_choice
 from hiercos.geometry import checked_embeddings, class_path_sums, energy_shares, leaf_scores, node_scores
 from hiercos.losses import BelowLabel, Direction, Grouping, HierCOSLoss, Penalty
 from hiercos.methods.heads import Activation, Basis, HierCOSHead
 from hiercos.methods.model import Evidence, Method
-from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy
 
 Probabilities = Literal["norm", "divergence"]

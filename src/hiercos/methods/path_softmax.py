@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from hiercos.geometry import class_path_sums
 from hiercos.losses import PathLogLoss
+from hiercos.methods.contributions import Comparison
 from hiercos.methods.heads import SummedProbabilities, linear_head
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
@@ -33,11 +34,18 @@ def path_softmax(
         inner: weight of the terms above the deepest level, see `PathLogLoss`.
     """
     head = linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum)
+    paths = PathLogits(taxonomy)
+
+    def contributions(given: Comparison) -> Tensor:
+        of_classes = paths.forward(head.get_parameter("1.weight")[:, given.columns].T)  # (E, C)
+        return (of_classes[:, given.classes] - of_classes[:, given.rivals]).T * given.values
+
     return Method(
-        head=nn.Sequential(head, PathLogits(taxonomy)),
+        head=nn.Sequential(head, paths),
         loss=PathLogLoss(taxonomy, inner),
         class_scores=nn.Identity(),
         node_scores=SummedProbabilities(taxonomy),
+        contributions=contributions if width is None else None,
     )
 
 

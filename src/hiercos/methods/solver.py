@@ -14,17 +14,11 @@ from hiercos.taxonomy import Floats, IntArray
 
 @dataclass(frozen=True, eq=False)
 class LabelledFeatures:
-    """Features of M samples with their classes.
+    """Features of M samples with their classes."""
 
-    Attributes:
-        features: shape (M, F), float32: an array, or a SciPy CSR matrix.
-        labels: class of each sample, shape (M,).
-        weights: weight of each sample, shape (M,), above 0; None for equal weights.
-    """
-
-    features: Floats | SparseMatrix
-    labels: IntArray
-    weights: Floats | None = None
+    features: Floats | SparseMatrix  # shape (M, F), float32: an array, or a SciPy CSR matrix
+    labels: IntArray  # class of each sample, shape (M,)
+    weights: Floats | None = None  # weight of each sample, shape (M,), above 0; None for equal weights
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -42,14 +36,10 @@ class LabelledFeatures:
 
 @dataclass(frozen=True)
 class Solved:
-    """Result of a solver apart from the weights.
+    """Result of a solver apart from the weights."""
 
-    Attributes:
-        choice: what was chosen and why, as a sentence; "" if there was nothing to choose.
-        options: options of the method that describe the choice, with which the head is built again when it is loaded.
-    """
-
-    choice: str = ""
+    choice: str = ""  # what was chosen and why, as a sentence; "" if there was nothing to choose
+    # options of the method that describe the choice, with which the head is built again when it is loaded
     options: dict[str, Any] = field(default_factory=dict)
 
 

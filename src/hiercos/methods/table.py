@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from hiercos.checks import option_faults
 from hiercos.errors import FaultsError
 from hiercos.methods.spaces import Between, OneOf, Space
-from hiercos.options import option_faults
 from hiercos.registry import Registry
 from hiercos.taxonomy import Taxonomy, check_is_taxonomy, counted
 
@@ -33,65 +33,44 @@ class MethodError(FaultsError):
 
 @dataclass(frozen=True, kw_only=True)
 class MethodTraits:
-    """Properties of a method.
+    """Properties of a method."""
 
-    Attributes:
-        uses_tree: whether training uses the tree, not only the classes.
-        inner_labels: whether the loss accepts labels that are inner nodes, given as C + node.
-        label_sets: whether the loss accepts several labels of a sample, shape (B, K).
-        graphs: whether the method works on a directed acyclic graph, not only on a tree.
-        grows: whether the weights can be extended to a taxonomy with more nodes: each belongs to an axis of a node or
-            class, and none is computed from the taxonomy.
-        solved: whether a solver finds the weights from all samples at once, instead of gradient steps.
-        raw_inputs: whether the head takes features as they are: dense or sparse CSR, not projected or standardized.
-    """
-
-    uses_tree: bool = True
-    inner_labels: bool = False
-    label_sets: bool = False
-    graphs: bool = False
+    uses_tree: bool = True  # whether training uses the tree, not only the classes
+    inner_labels: bool = False  # whether the loss accepts labels that are inner nodes, given as C + node
+    label_sets: bool = False  # whether the loss accepts several labels of a sample, shape (B, K)
+    graphs: bool = False  # whether the method works on a directed acyclic graph, not only on a tree
+    # whether the weights can be extended to a taxonomy with more nodes: each belongs to an axis of a node or class,
+    # and none is computed from the taxonomy
     grows: bool = False
-    solved: bool = False
+    solved: bool = False  # whether a solver finds the weights from all samples at once, instead of gradient steps
+    # whether the head takes features as they are: dense or sparse CSR, not projected or standardized
     raw_inputs: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingDefaults:
-    """Settings that `hiercos train` uses where none are given.
+    """Settings that `hiercos train` uses where none are given."""
 
-    Attributes:
-        learning_rate: peak learning rate.
-        weight_decay: weight decay of every weight.
-        width: option `width` of a method that has it.
-        dropout: option `dropout` of a method that has it.
-        rule: name of the decision rule.
-    """
-
-    learning_rate: float = 3e-3
-    weight_decay: float = 1e-2
-    width: int = 512
-    dropout: float = 0.1
-    rule: str = "none"
+    learning_rate: float = 3e-3  # peak learning rate
+    weight_decay: float = 1e-2  # weight decay of every weight
+    width: int = 512  # option `width` of a method that has it
+    dropout: float = 0.1  # option `dropout` of a method that has it
+    rule: str = "none"  # name of the decision rule
 
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A method in the table.
+    """A method in the table."""
 
-    Attributes:
-        build: function (taxonomy, in_features, *, options…) -> Method, whose docstring describes the method, or its
-            place, "module:name", which is imported when it is needed.
-        traits: properties of the method.
-        recommended: options that the commands set unless the published ones are asked for, by option name.
-        search: search space of each of the method's own options, by option name.
-        training: settings of the training.
-    """
-
+    # function (taxonomy, in_features, *, options…) -> Method, whose docstring describes the method, or its place,
+    # "module:name", which is imported when it is needed
     build: str | Build
-    traits: MethodTraits = MethodTraits()
+    traits: MethodTraits = MethodTraits()  # properties of the method
+    # options that the commands set unless the published ones are asked for, by option name
     recommended: Mapping[str, Any] = field(default_factory=dict)
+    # search space of each of the method's own options, by option name
     search: Mapping[str, Space] = field(default_factory=dict)
-    training: TrainingDefaults = TrainingDefaults()
+    training: TrainingDefaults = TrainingDefaults()  # settings of the training
 
     @functools.cached_property
     def checked_build(self) -> Build:
@@ -307,9 +286,6 @@ def build_method(name: str, taxonomy: Taxonomy, in_features: int, options: Mappi
         taxonomy: the tree.
         in_features: width F of the input features.
         options: option values of the method, by name.
-
-    Raises:
-        MethodError: for an unknown method or option, a value of a wrong type, or one that the method rejects.
     """
     METHODS.check_options(name, options)
     METHODS.check_taxonomy(name, taxonomy)

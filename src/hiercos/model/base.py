@@ -8,10 +8,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data import InputBatch, Inputs, Kind, UnlabelledInputs, python_rows
+from hiercos.checks import check_count
+from hiercos.data import InputBatch, Inputs, Kind, Source, python_rows
 from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
-from hiercos.model.answers import Answer, answer_rows
-from hiercos.options import check_count
+from hiercos.model.answers import answer_rows
+from hiercos.model.explain import Answer, Contributed, Pairs
 from hiercos.taxonomy import Floats, Taxonomy
 
 Config = TypeVar("Config")
@@ -20,16 +21,12 @@ Table = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """Two readings of the same outputs of a model: scores that order the classes, and those of the probabilities.
+    """Two readings of the same outputs of a model: scores that order the classes, and those of the probabilities."""
 
-    Attributes:
-        classes: class scores, shape (M, C).
-        evidence: scores whose softmax is the distribution over the classes, shape (M, C); None for the class scores.
-        energies: share of the energy on the axis of each node, shape (M, N); None for other methods, or if not wanted.
-    """
-
-    classes: Table
+    classes: Table  # class scores, shape (M, C)
+    # scores whose softmax is the distribution over the classes, shape (M, C); None for the class scores
     evidence: Table | None = None
+    # share of the energy on the axis of each node, shape (M, N); None for other methods, or if not wanted
     energies: Table | None = None
 
     @property
@@ -66,13 +63,10 @@ class BaseClassifier(ABC, Generic[Config]):
     """Inputs in, calibrated posteriors and answers out.
 
     `Config` is the type of the settings of a pass over inputs, such as the batch size.
-
-    Attributes:
-        rule: decision rule of the answers.
-        calibration: chains of the samples that were set aside for the targets of back-off; None if there are none.
     """
 
-    rule: Rule
+    rule: Rule  # decision rule of the answers
+    # chains of the samples that were set aside for the targets of back-off; None if there are none
     calibration: HeldOutChains | None
 
     @property
@@ -103,7 +97,7 @@ class BaseClassifier(ABC, Generic[Config]):
         """Calibrated probabilities from the scores of `scores`."""
 
     def batches(
-        self, rows: UnlabelledInputs, config: Config | None = None, *, energies: bool = False
+        self, rows: Source, config: Config | None = None, *, energies: bool = False
     ) -> Iterator[tuple[InputBatch, Posterior]]:
         """Batches of inputs with their calibrated posteriors; only one batch is in memory at a time.
 
@@ -111,9 +105,6 @@ class BaseClassifier(ABC, Generic[Config]):
             rows: inputs to classify.
             config: settings of the pass; on the CPU, with the usual batch size, by default.
             energies: whether to compute the energies of the nodes, which explain answers, if the method has any.
-
-        Raises:
-            DataError: inputs of another kind or width than the model takes, an empty text, or an unreadable image.
         """
         for batch in rows.batches(self.read_size(config)):
             yield batch, self.calibrated(self.scores(batch.inputs, config, energies=energies))
@@ -127,9 +118,6 @@ class BaseClassifier(ABC, Generic[Config]):
                 list of one. Of an iterator, only one batch is in memory at a time.
             config: see `batches`.
             energies: see `batches`.
-
-        Raises:
-            DataError: see `batches`.
         """
         for _, posterior in self.batches(python_rows(inputs, self.kind), config, energies=energies):
             yield posterior
@@ -146,6 +134,7 @@ class BaseClassifier(ABC, Generic[Config]):
         *,
         top: int | None = None,
         explain: bool = False,
+        level_confidences: bool = False,
         **request: Any,
     ) -> list[Answer]:
         """The answer to every input under the model's rule or another one.
@@ -154,7 +143,8 @@ class BaseClassifier(ABC, Generic[Config]):
             inputs: see `posteriors`.
             config: see `batches`.
             top: number of classes to list as `top`; None (the default) for no list.
-            explain: whether to add the columns of `explanation_columns`.
+            explain: whether to add the reasons for each answer, see `explanations`.
+            level_confidences: whether to add the probability at each level, as `LEVEL_confidence`.
             **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
 
         Returns:
@@ -162,24 +152,30 @@ class BaseClassifier(ABC, Generic[Config]):
             level; `class`; `id`, if the taxonomy has ids; `score`, the value of the answer under the rule; and
             `confidence`, its probability (None for the root). A rule that answers with nodes of any depth adds `level`,
             `next` and `next_confidence`. With `top`, a list `top` of such dicts, with their `rank`.
-
-        Raises:
-            DataError: see `batches`.
-            RuleError: for a target that the calibration samples do not support.
         """
         if top is not None:
             check_count("top", top)
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(self.rule, self.calibration)
+        explainer = self.contributions if explain else None
+        shown: dict[str, Any] = {"top": top, "explainer": explainer, "level_confidences": level_confidences}
         return [
             answer
             for batch, posterior in self.batches(python_rows(inputs, self.kind), config, energies=explain)
-            for answer in answer_rows(batch, wanted.restricted(posterior), rule, top=top, explain=explain)
+            for answer in answer_rows(batch, wanted.restricted(posterior), rule, **shown)
         ]
+
+    def contributions(
+        self,
+        inputs: Inputs,  # noqa: ARG002  # none are read
+        pairs: Sequence[Pairs],  # noqa: ARG002
+    ) -> list[Contributed] | None:
+        """What the parts of inputs add to the log-odds of pairs of classes; None if the scores are no sums of them."""
+        return None
 
     def node_scores(
         self,
-        rows: UnlabelledInputs,  # noqa: ARG002  # none are read
+        rows: Source,  # noqa: ARG002  # none are read
         config: Config | None = None,  # noqa: ARG002
     ) -> Iterator[tuple[InputBatch, Floats]] | None:
         """Batches of inputs with the scores of every node, shape (B, N); None unless the method is for label sets."""

@@ -10,20 +10,21 @@ import torch
 from scipy.sparse import csr_matrix, vstack
 from torch import Tensor
 
-from hiercos.data import InputBatch, Inputs, Kind, SparseVectors, UnlabelledInputs
+from hiercos.data import InputBatch, Inputs, Kind, Source, SparseVectors
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule
 from hiercos.encoders import (
-    VECTORS_AT_ONCE,
     Encoder,
     FrozenEncoder,
+    JoinedEncoder,
     ReadConfig,
     Samples,
     SingleDevice,
-    VectorSamples,
+    TfidfEncoder,
 )
 from hiercos.errors import DataError
-from hiercos.methods import METHODS, Model, SparseMatrix
+from hiercos.methods import METHODS, Comparison, Model, SparseMatrix
 from hiercos.model.base import BaseClassifier, ClassScores
+from hiercos.model.explain import Contributed, Pairs
 from hiercos.model.memory import Memory
 from hiercos.model.persistence import FilesInMemory, files_in_memory, loaded_parts, model_files, save_model
 from hiercos.model.scoring import node_scores, sample_scores
@@ -40,23 +41,16 @@ class Classifier(BaseClassifier[ReadConfig]):
 
     It can be pickled, as Ray, Spark and Dask do: a pickle holds the files of its folder. Threads may share it, on one
     device; each computes in its own turn or beside the others, with the same answers.
-
-    Attributes:
-        model: model on the CPU.
-        encoder: encoder of raw inputs; None for a model of vectors.
-        rule: decision rule of the answers; the highest score by default.
-        temperature: temperature of the posterior, fitted on validation data; 1 by default.
-        class_weights: factor of each class's probability, shape (C,), see `prior_weights`; None by default.
-        memory: features of training samples for `hiercos extend`; None for none.
-        calibration: chains of the samples that were set aside for the targets of back-off; None if there are none.
     """
 
-    model: Model
-    encoder: Encoder | None
-    rule: Rule = field(default_factory=Likeliest)
-    temperature: float = 1.0
+    model: Model  # model on the CPU
+    encoder: Encoder | None  # encoder of raw inputs; None for a model of vectors
+    rule: Rule = field(default_factory=Likeliest)  # decision rule of the answers; the highest score by default
+    temperature: float = 1.0  # temperature of the posterior, fitted on validation data; 1 by default
+    # factor of each class's probability, shape (C,), see `prior_weights`; None by default
     class_weights: Sequence[float] | None = None
-    memory: Memory | None = None
+    memory: Memory | None = None  # features of training samples for `hiercos extend`; None for none
+    # chains of the samples that were set aside for the targets of back-off; None if there are none
     calibration: HeldOutChains | None = None
 
     @classmethod
@@ -66,10 +60,6 @@ class Classifier(BaseClassifier[ReadConfig]):
         Args:
             folder: model folder, which may be open already.
             trust_backbone: whether the model may name a path or a model of the Hub to load its backbone from.
-
-        Raises:
-            ModelError: if files are missing or do not fit together, or the format is unknown.
-            StorageError: if a file was changed after it was written.
         """
         return cls(**loaded_parts(model_files(folder), trust_backbone=trust_backbone))
 
@@ -110,22 +100,52 @@ class Classifier(BaseClassifier[ReadConfig]):
         return sample_scores(config.context, self.model, self.samples(inputs, config), energies=energies)
 
     def calibrated(self, scores: ClassScores) -> Posterior:
-        """Calibrated probabilities from the scores of `scores`.
-
-        Raises:
-            ValueError: for class scores alone, if the method has other ones for its probabilities.
-        """
+        """Calibrated probabilities from the scores of `scores`."""
         if scores.evidence is None and self.model.evidence is not None:
             raise ValueError(f"expected the evidence of {self.model.method!r} beside its class scores")
         return scores.posterior(self.taxonomy, self.temperature, self.class_weights)
 
-    def node_scores(
-        self, rows: UnlabelledInputs, config: ReadConfig | None = None
-    ) -> Iterator[tuple[InputBatch, Floats]] | None:
+    @torch.no_grad()
+    def contributions(
+        self, inputs: Inputs, pairs: Sequence[Pairs], names: Sequence[str] | None = None
+    ) -> list[Contributed] | None:
+        """What the words of texts or the columns of vectors add to the log-odds of pairs of classes.
+
+        Args:
+            inputs: M inputs.
+            pairs: pairs of classes for some of them.
+            names: names of the columns of vectors; "feature 1" and so on by default.
+
+        Returns:
+            The contributions to each pair; None if the method's scores are no sums over words or columns.
+        """
+        encoder = self.encoder.tfidf if isinstance(self.encoder, JoinedEncoder) else self.encoder
+        if encoder is not None and not isinstance(encoder, TfidfEncoder):
+            return None
+        found = []
+        for row, classes, rivals in pairs:
+            (value,) = inputs.values([row])
+            vector = value if encoder is None else encoder.features.transform([value]).toarray()[0]
+            columns = np.flatnonzero(vector) if self.model.takes_sparse else np.arange(len(vector))
+            given = Comparison(*map(torch.from_numpy, (columns, vector[columns], classes, rivals)))
+            if (weights := self.model.contributions(given)) is None:
+                return None
+            table = weights.double().cpu().numpy() / self.temperature  # (P, E)
+            if encoder is None:
+                parts = [
+                    str(names[column]) if names is not None else f"feature {column + 1}" for column in columns.tolist()
+                ]
+            else:
+                parts, shares = encoder.features.words(value)
+                table = table @ shares[columns]
+            found.append(Contributed(parts, table))
+        return found
+
+    def node_scores(self, rows: Source, config: ReadConfig | None = None) -> Iterator[tuple[InputBatch, Floats]] | None:
         """Batches of inputs with the scores of every node, shape (B, N); None unless the method is for label sets."""
         return self._node_scores(rows, config or _on_cpu()) if METHODS.traits(self.model.method).label_sets else None
 
-    def _node_scores(self, rows: UnlabelledInputs, config: ReadConfig) -> Iterator[tuple[InputBatch, Floats]]:
+    def _node_scores(self, rows: Source, config: ReadConfig) -> Iterator[tuple[InputBatch, Floats]]:
         for batch in rows.batches(self.read_size(config)):
             found = node_scores(config.context, self.model, self.samples(batch.inputs, config))
             yield batch, found.numpy().astype(np.float64)
@@ -136,9 +156,6 @@ class Classifier(BaseClassifier[ReadConfig]):
         Args:
             inputs: M inputs.
             config: settings for reading inputs.
-
-        Raises:
-            DataError: if the inputs are of another kind or width than the model takes.
         """
         config = config or _on_cpu()
         if inputs.kind not in self.kinds:
@@ -148,7 +165,7 @@ class Classifier(BaseClassifier[ReadConfig]):
         vectors = inputs.matrix if isinstance(inputs, SparseVectors) else np.asarray(inputs)
         if vectors.shape[1] != self.model.input_width:
             raise DataError(f"this model takes vectors of {self.model.input_width} features, got {vectors.shape[1]}")
-        return VectorSamples(_as_taken(vectors, self.model), config.batch_size or VECTORS_AT_ONCE)
+        return config.vectors(_as_taken(vectors, self.model))
 
     @torch.no_grad()
     def features(self, inputs: Inputs, config: ReadConfig | None = None) -> Tensor | SparseMatrix:

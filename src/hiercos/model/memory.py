@@ -17,15 +17,10 @@ SPARSE_PARTS = ("values", "columns", "starts")  # of a SciPy CSR matrix
 
 @dataclass(frozen=True)
 class Memory:
-    """Features of old training samples.
+    """Features of old training samples."""
 
-    Attributes:
-        features: feature vectors, shape (M, F), float32: a dense tensor, or a SciPy CSR matrix.
-        labels: label of each sample, a class index or C + node, shape (M,), int64.
-    """
-
-    features: Tensor | SparseMatrix
-    labels: Tensor
+    features: Tensor | SparseMatrix  # feature vectors, shape (M, F), float32: a dense tensor, or a SciPy CSR matrix
+    labels: Tensor  # label of each sample, a class index or C + node, shape (M,), int64
 
     @classmethod
     def choose(cls, features: Tensor | SparseMatrix, labels: Tensor, per_class: int, *, seed: int = 0) -> "Memory":
@@ -72,11 +67,7 @@ class Memory:
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Tensor]) -> "Memory":
-        """The memory from its `tensors`.
-
-        Raises:
-            KeyError, ValueError: for tensors that are not those of a memory.
-        """
+        """The memory from its `tensors`."""
         labels = tensors["labels"]
         if "features" in tensors:
             return cls(tensors["features"], labels)

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from hiercos import storage
+from hiercos.checks import fits, json_object, positive_fault, schema_faults
 from hiercos.data import Kind
 from hiercos.decisions import HeldOutChains, Rule, RuleError, rule_from_dict
 from hiercos.encoders import (
@@ -36,7 +37,6 @@ from hiercos.encoders.backbones import Backbone, BackboneError
 from hiercos.errors import FaultsError
 from hiercos.methods import Model, Projection
 from hiercos.model.memory import Memory
-from hiercos.options import fits, json_object, positive_fault, schema_faults
 from hiercos.records import CHECKPOINT, RESULTS_TABLE, RUNS
 from hiercos.storage import CONFIG, Folder, StorageError
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
@@ -74,17 +74,11 @@ _BACKBONE_SCHEMA: dict[str, Any] = {"name": str, "options": dict, "fine_tuned": 
 
 @dataclass(frozen=True)
 class FilesInMemory:
-    """The files of a model folder in memory, as a pickled classifier has them.
+    """The files of a model folder in memory, as a pickled classifier has them."""
 
-    Attributes:
-        files: content of each file by name.
-        config: JSON values of `config.json`, without checksums.
-        path: name in messages.
-    """
-
-    files: Mapping[str, bytes]
-    config: Mapping[str, Any]
-    path: Path = Path("pickled model")
+    files: Mapping[str, bytes]  # content of each file by name
+    config: Mapping[str, Any]  # JSON values of `config.json`, without checksums
+    path: Path = Path("pickled model")  # name in messages
 
     def __contains__(self, name: str) -> bool:
         return name in self.files
@@ -201,10 +195,6 @@ def loaded_parts(files: Files, *, trust_backbone: bool = False) -> dict[str, Any
     Args:
         files: files of a model folder.
         trust_backbone: whether the configuration may name a path or a model of the Hub to load the backbone from.
-
-    Raises:
-        ModelError: if files are missing or do not fit together, or the format is unknown.
-        StorageError: if a file was changed after it was written.
     """
     config = read_config(files)
     try:

@@ -24,19 +24,14 @@ BLOCK = 256  # vectors computed at a time
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of one batch, float32.
+    """Scores of one batch, float32."""
 
-    Attributes:
-        classes: class scores, shape (B, C).
-        evidence: scores whose softmax is the distribution over the classes, shape (B, C); None for the class scores.
-        nodes: node scores, comparable within a level, shape (B, N); None if they were not asked for.
-        energies: share of the energy on the axis of each node, shape (B, N); None if they were not asked for, and for
-            methods without them.
-    """
-
-    classes: Tensor
+    classes: Tensor  # class scores, shape (B, C)
+    # scores whose softmax is the distribution over the classes, shape (B, C); None for the class scores
     evidence: Tensor | None = None
-    nodes: Tensor | None = None
+    nodes: Tensor | None = None  # node scores, comparable within a level, shape (B, N); None if they were not asked for
+    # share of the energy on the axis of each node, shape (B, N); None if they were not asked for, and for methods
+    # without them
     energies: Tensor | None = None
 
     def of_classes(self) -> ClassScores:
@@ -47,14 +42,10 @@ class Scores:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Class scores of all samples, and the metrics of the method's own answers.
+    """Class scores of all samples, and the metrics of the method's own answers."""
 
-    Attributes:
-        scores: class scores of M samples.
-        metrics: values of the default suite by name, and average precision if samples have several labels.
-    """
-
-    scores: ClassScores
+    scores: ClassScores  # class scores of M samples
+    # values of the default suite by name, and average precision if samples have several labels
     metrics: dict[str, float]
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from hiercos.data import Inputs, as_inputs
+from hiercos.checks import check_choice
+from hiercos.data import Inputs, PixelTransform, as_inputs
 from hiercos.encoders import (
     Encoder,
     FineTunedEncoder,
@@ -52,8 +53,6 @@ from hiercos.onnx.graph import (
     serialized,
 )
 from hiercos.onnx.model import InferenceConfig, OnnxModel, open_onnx_model
-from hiercos.options import check_choice
-from hiercos.pixels import PixelTransform
 from hiercos.storage import check_writable, write
 from hiercos.taxonomy import IntArray, check_tree
 

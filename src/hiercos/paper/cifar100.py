@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiercos.data import BuiltIn, Dataset, Download, PixelImages, TextArray
+from hiercos.data import BuiltIn, ByteArray, Dataset, Download, PixelImages, TextArray
 from hiercos.errors import DataError
 from hiercos.paper.download import fetch, has_checksum
-from hiercos.pixels import ByteArray
 from hiercos.taxonomy import IntArray, Taxonomy, load_taxonomy
 
 SIDE = 32

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from scipy import stats
 
-from hiercos.csv_text import csv_text
 from hiercos.errors import FaultsError, suggestion
 from hiercos.metrics import RESULTS, MetricSpec, in_shown_order, metric_spec
 from hiercos.records import Record
 from hiercos.report.statements import Statement
+from hiercos.storage import csv_text
 
 IntervalConvention = Literal["sample", "published"]
 INTERVALS: dict[IntervalConvention, str] = {

@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -222,7 +223,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return decision
 
     def explain(self, X: Any, **request: Any) -> list[dict[str, Any]]:
-        """The reason for each answer of the rule: probabilities, and energies of Hier-COS, along its path.
+        """The reasons for each answer of the rule: columns or words, energies of Hier-COS; see `explanations`.
 
         Args:
             X: samples as in `fit`.
@@ -234,8 +235,11 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self, "model_")
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(self.rule_, self.classifier_.calibration)
-        posterior = wanted.restricted(self._posterior(X, energies=True))
-        return explanations(posterior, rule(posterior))
+        inputs, names = known_inputs(self, X), getattr(self, "feature_names_in_", None)
+        found = self.classifier_.posterior(inputs, self._reading(), energies=True)
+        posterior = wanted.restricted(found)
+        explainer = partial(self.classifier_.contributions, names=names)
+        return explanations(inputs, posterior, rule(posterior), explainer)
 
     def predict_proba(self, X: Any) -> AnyArray:
         """Calibrated probabilities of the classes, shape (M, C), columns as in `classes_`; each row sums to 1."""
@@ -380,10 +384,10 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             sys.stderr.write(f"{self.model_.method}: {self.choice_}.\n")
         return self
 
-    def _posterior(self, X: Any, *, energies: bool = False) -> Posterior:
-        """Calibrated probabilities of M samples, in the order of the taxonomy's classes, with energies on request."""
+    def _posterior(self, X: Any) -> Posterior:
+        """Calibrated probabilities of M samples, in the order of the taxonomy's classes."""
         check_is_fitted(self, "model_")
-        return self.classifier_.posterior(known_inputs(self, X), self._reading(), energies=energies)
+        return self.classifier_.posterior(known_inputs(self, X), self._reading())
 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""

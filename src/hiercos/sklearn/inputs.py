@@ -12,9 +12,9 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
+from hiercos.checks import kind_fault
 from hiercos.data import PATH_COLUMN, Dataset, Inputs, Purpose, SparseVectors, Vectors, as_inputs, check_inputs
 from hiercos.errors import FaultsError, HiercosWarning
-from hiercos.options import kind_fault
 from hiercos.taxonomy import (
     AnyArray,
     IntArray,

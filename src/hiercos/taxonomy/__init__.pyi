@@ -6,6 +6,10 @@ from .catalogue import load_taxonomy as load_taxonomy
 from .catalogue import open_taxonomy as open_taxonomy
 from .checks import TaxonomyError as TaxonomyError
 from .checks import repeated as repeated
+from .crosswalks import PROPOSED as PROPOSED
+from .crosswalks import Crosswalk as Crosswalk
+from .crosswalks import Link as Link
+from .crosswalks import crosswalk as crosswalk
 from .describe import TaxonomyFacts as TaxonomyFacts
 from .describe import counted as counted
 from .describe import taxonomy_facts as taxonomy_facts
@@ -49,6 +53,7 @@ from .labels.reader import label_indices as label_indices
 from .labels.reader import node_classes as node_classes
 from .labels.reader import nodes_of_labels as nodes_of_labels
 from .labels.reader import path_parts as path_parts
+from .labels.reader import read_candidates as read_candidates
 from .labels.reader import read_sample_labels as read_sample_labels
 from .labels.reader import set_targets as set_targets
 from .labels.reader import single_nodes as single_nodes
@@ -58,6 +63,7 @@ from .operations import ancestor_matrix as ancestor_matrix
 from .operations import ancestor_sums as ancestor_sums
 from .operations import best_children as best_children
 from .operations import best_parents as best_parents
+from .operations import common_node as common_node
 from .operations import descendant_maxima as descendant_maxima
 from .operations import descendant_sums as descendant_sums
 from .operations import families as families

@@ -1,12 +1,14 @@
 """Changes from one taxonomy to another: nodes that are matched, added, renamed, moved or dropped."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hiercos.errors import listed
 from hiercos.taxonomy.describe import counted
 from hiercos.taxonomy.labels.reader import label_indices, nodes_of_labels
+from hiercos.taxonomy.operations import common_node
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
 MOST_SHOWN = 5  # nodes named in a line of the report
@@ -20,6 +22,8 @@ class TaxonomyChange:
     new: Taxonomy  # taxonomy after the change
     old_nodes: IntArray  # old node of each new node, shape (N_new,), -1 for an added one
     new_nodes: IntArray  # new node of each old node, shape (N_old,), -1 for a dropped one
+    # new nodes of old ones that were split or merged, from a crosswalk
+    targets: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     @property
     def added(self) -> IntArray:
@@ -62,12 +66,14 @@ class TaxonomyChange:
     def new_labels(self, labels: IntArray) -> IntArray:
         """Label indices of the old taxonomy as those of the new one, same shape.
 
-        A dropped node becomes its nearest ancestor that is left, and the root if none is.
+        A dropped node becomes the lowest node above all of its `targets`; without any, its nearest ancestor that is
+        left, and the root if none is.
         """
         target = np.append(self.new_nodes, -1)  # of the nodes, then of the root
         for node in self.dropped.tolist():  # parents first
             above = self.old.parent_lists.list(node)
-            target[node] = target[above[0]] if len(above) else -1
+            kept = target[above[0]] if len(above) else -1
+            target[node] = common_node(self.targets[node], self.new) if self.targets.get(node) else kept
         return label_indices(target[nodes_of_labels(labels, self.old)], self.new)
 
     def lines(self) -> list[str]:

@@ -7,6 +7,7 @@ project relies on that, and none of them recurses.
 
 import copy
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -350,6 +351,20 @@ class Taxonomy:
         """The names along the path of a node, as `a > b > c`; in a graph, the path of first parents."""
         steps = self.path(node) if self.is_tree else [*first_parent_path(self.parent_lists, node)][::-1]
         return PATH_SEPARATOR.join(self.names[step] for step in steps)
+
+    def short_text(self, node: int) -> str:
+        """The name of a node, or its `path_text` if another node is called so.
+
+        Example:
+            >>> t = Taxonomy.from_paths([("cats", "wild"), ("dogs", "wild")])
+            >>> t.short_text(0), t.short_text(2)
+            ('cats', 'cats > wild')
+        """
+        return self.path_text(node) if self.names[node] in self._repeated_names else self.names[node]
+
+    @cached_property
+    def _repeated_names(self) -> frozenset[str]:
+        return frozenset(name for name, count in Counter(self.names).items() if count > 1)
 
     def path_table(self, nodes: ArrayLike) -> IntArray:
         """The paths of several nodes as rows, shape (K, H), level 1 first, -1 beyond a node's depth.

@@ -27,15 +27,10 @@ from hiercos.training.settings import Settings, SettingsError
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Class scores of samples from models that have not learned from them.
+    """Class scores of samples from models that have not learned from them."""
 
-    Attributes:
-        scores: class scores of M samples.
-        labels: label of each sample, a class index or C + node, shape (M,).
-    """
-
-    scores: ClassScores
-    labels: Tensor
+    scores: ClassScores  # class scores of M samples
+    labels: Tensor  # label of each sample, a class index or C + node, shape (M,)
 
     def of_classes(self, taxonomy: Taxonomy) -> HeldOut:
         """The samples that are labelled with a class."""
@@ -50,21 +45,15 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What turns class scores into answers.
+    """What turns class scores into answers."""
 
-    Attributes:
-        temperature: temperature of the posterior; 1 without held-out samples of a class.
-        added_factor: number to add to the factor of the model's evidence; 0 without such samples or evidence.
-        class_weights: factors of the class probabilities for another class prior, shape (C,); None without one.
-        held_out: posterior of the held-out samples of a class and their nodes, shape (M,); None if there are none.
-        chains: held-out samples for the targets of back-off; None if there are none.
-    """
-
-    temperature: float
-    added_factor: float
+    temperature: float  # temperature of the posterior; 1 without held-out samples of a class
+    added_factor: float  # number to add to the factor of the model's evidence; 0 without such samples or evidence
+    # factors of the class probabilities for another class prior, shape (C,); None without one
     class_weights: list[float] | None
+    # posterior of the held-out samples of a class and their nodes, shape (M,); None if there are none
     held_out: tuple[Posterior, IntArray] | None
-    chains: HeldOutChains | None
+    chains: HeldOutChains | None  # held-out samples for the targets of back-off; None if there are none
 
     def posterior(self, scores: ClassScores, taxonomy: Taxonomy) -> Posterior:
         """Calibrated posterior of a model's scores, which have the added factor."""
@@ -134,9 +123,6 @@ def class_weights(settings: Settings, labels: IntArray, taxonomy: Taxonomy) -> l
         settings: training settings.
         labels: labels of the training samples, shape (M,); those of inner nodes are not counted.
         taxonomy: taxonomy of the classes.
-
-    Raises:
-        SettingsError: for a prior of another number of classes, or one that is not above 0.
     """
     if settings.class_prior is None:
         return None

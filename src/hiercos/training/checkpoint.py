@@ -47,21 +47,13 @@ class DamagedCheckpointError(CheckpointError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """State that a run resumes from after an epoch. The random state is a function of seed and epoch.
+    """State that a run resumes from after an epoch. The random state is a function of seed and epoch."""
 
-    Attributes:
-        model: weights after the last epoch.
-        best: weights of the best epoch so far; empty if that is the last one.
-        optimizer: tensors of the optimiser, as `optimizer_tensors` names them.
-        progress: finished epochs, their history and the time spent, as JSON values.
-        config: settings, data and taxonomy of the run, as JSON values.
-    """
-
-    model: Mapping[str, Tensor]
-    best: Mapping[str, Tensor]
-    optimizer: Mapping[str, Tensor]
-    progress: Mapping[str, Any]
-    config: Mapping[str, Any]
+    model: Mapping[str, Tensor]  # weights after the last epoch
+    best: Mapping[str, Tensor]  # weights of the best epoch so far; empty if that is the last one
+    optimizer: Mapping[str, Tensor]  # tensors of the optimiser, as `optimizer_tensors` names them
+    progress: Mapping[str, Any]  # finished epochs, their history and the time spent, as JSON values
+    config: Mapping[str, Any]  # settings, data and taxonomy of the run, as JSON values
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -91,11 +83,7 @@ def _checksum(tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> str:
 
 
 def find_checkpoint(folder: Path, config: Mapping[str, Any]) -> Checkpoint | None:
-    """The last undamaged checkpoint of a run in a folder; None if there is none.
-
-    Raises:
-        CheckpointError: if all checkpoints are damaged, or they belong to a run with other settings.
-    """
+    """The last undamaged checkpoint of a run in a folder; None if there is none."""
     faults: list[str] = []
     for path in (folder / CHECKPOINT, folder / PREVIOUS_CHECKPOINT):
         if path.is_file():
@@ -119,12 +107,7 @@ def remove_checkpoints(folder: Path) -> None:
 
 
 def read_checkpoint(path: Path, config: Mapping[str, Any]) -> Checkpoint:
-    """Read the checkpoint of the run with these settings.
-
-    Raises:
-        DamagedCheckpointError: if the file is not a checkpoint, or was changed after it was written.
-        CheckpointError: if it names settings that differ from these.
-    """
+    """Read the checkpoint of the run with these settings."""
     groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
     try:
         with safe_open(path, framework="pt") as file:
@@ -170,44 +153,28 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
 
 @dataclass(frozen=True)
 class Epoch:
-    """Results of one epoch.
+    """Results of one epoch."""
 
-    Attributes:
-        number: number of the epoch, from 1.
-        loss: mean training loss.
-        top1: top-1 accuracy on validation; nan without validation data.
-        hops: HOPS on validation; nan without validation data.
-        seconds: time spent in the run up to the end of the epoch.
-        log_loss: log-loss on validation at the temperature that suits it best; nan without validation data.
-        average_precision: average precision of the nodes on validation; nan unless samples have several labels.
-    """
-
-    number: int
-    loss: float
-    top1: float
-    hops: float
-    seconds: float
+    number: int  # number of the epoch, from 1
+    loss: float  # mean training loss
+    top1: float  # top-1 accuracy on validation; nan without validation data
+    hops: float  # HOPS on validation; nan without validation data
+    seconds: float  # time spent in the run up to the end of the epoch
+    # log-loss on validation at the temperature that suits it best; nan without validation data
     log_loss: float = math.nan
+    # average precision of the nodes on validation; nan unless samples have several labels
     average_precision: float = math.nan
 
 
 @dataclass
 class RunProgress:
-    """Progress of a run: the part of its state that is not tensors.
+    """Progress of a run: the part of its state that is not tensors."""
 
-    Attributes:
-        history: finished epochs in order.
-        best_epoch: number of the best epoch, from 1; 0 before the first.
-        seconds: time spent in training and validation.
-        choice: what a solver chose and why, as a sentence; "" without one.
-        member: name of the inner model that is trained, for progress displays; "" for the model itself.
-    """
-
-    history: list[Epoch] = field(default_factory=list)
-    best_epoch: int = 0
-    seconds: float = 0.0
-    choice: str = ""
-    member: str = ""
+    history: list[Epoch] = field(default_factory=list)  # finished epochs in order
+    best_epoch: int = 0  # number of the best epoch, from 1; 0 before the first
+    seconds: float = 0.0  # time spent in training and validation
+    choice: str = ""  # what a solver chose and why, as a sentence; "" without one
+    member: str = ""  # name of the inner model that is trained, for progress displays; "" for the model itself
 
     @property
     def best(self) -> Epoch:

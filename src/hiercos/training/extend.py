@@ -33,15 +33,10 @@ VALIDATION_STEP = 5  # every fifth remembered sample is used for validation
 
 @dataclass(frozen=True)
 class GrowingAxis:
-    """Origin of the entries of a dimension that grows, nodes or classes.
+    """Origin of the entries of a dimension that grows, nodes or classes."""
 
-    Attributes:
-        old: old entry of each new one, -1 for an added one, shape (K_new,).
-        starts: old entries whose mean each added entry starts from; empty for a new start.
-    """
-
-    old: IntArray
-    starts: dict[int, IntArray]
+    old: IntArray  # old entry of each new one, -1 for an added one, shape (K_new,)
+    starts: dict[int, IntArray]  # old entries whose mean each added entry starts from; empty for a new start
 
     def expanded(self, value: Tensor, dim: int, fresh: Tensor) -> Tensor:
         """Old weights with the new entries along a dimension.
@@ -76,9 +71,6 @@ def extended_model(model: Model, change: TaxonomyChange, seed: int = 0, *, anew:
         change: correspondence of the nodes.
         seed: seed of the new weights.
         anew: whether to start from new weights, which have learned from no sample, in place of the grown ones.
-
-    Raises:
-        MethodError: if a model of the method cannot be extended.
     """
     METHODS.check_extendable(model.method)
     return _extended(model, change, seed, anew=anew)
@@ -109,9 +101,6 @@ def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
         model: trained model over the old taxonomy, on the CPU.
         change: correspondence of the nodes.
         seed: seed of the new weights.
-
-    Raises:
-        MethodError: if the weights of the method do not grow with the taxonomy.
     """
     if not METHODS.grows(model.method):
         growing = ", ".join(name for name in METHODS if METHODS.grows(name))
@@ -161,19 +150,13 @@ def _class_axis(change: TaxonomyChange) -> GrowingAxis:
 
 @dataclass(frozen=True, eq=False)
 class GrownFeatures(Features):
-    """Features of new data for a model whose taxonomy grows, with its memory; a training learns from both.
+    """Features of new data for a model whose taxonomy grows, with its memory; a training learns from both."""
 
-    Attributes:
-        stored: model to extend.
-        change: correspondence of the nodes.
-        memory: old samples, labelled with the new taxonomy; None for none.
-        validates: whether a part of the memory is used for validation.
-    """
-
-    stored: Classifier = field(kw_only=True)
-    change: TaxonomyChange = field(kw_only=True)
+    stored: Classifier = field(kw_only=True)  # model to extend
+    change: TaxonomyChange = field(kw_only=True)  # correspondence of the nodes
+    # old samples, labelled with the new taxonomy; None for none
     memory: Memory | None = field(default=None, kw_only=True)
-    validates: bool = field(default=True, kw_only=True)
+    validates: bool = field(default=True, kw_only=True)  # whether a part of the memory is used for validation
 
     def for_method(self, settings: Settings) -> GrownFeatures:  # noqa: ARG002  # the method is that of the model
         """The same features."""
@@ -247,13 +230,6 @@ def grown_features(
         change: correspondence of the nodes.
         memory: old samples to train on again; None for none.
         config: settings for reading inputs.
-
-    Raises:
-        MethodError: if a model of the method cannot be extended.
-        ModelError: if the model contains a fine-tuned backbone, or its weights are solved and there is neither a memory
-            nor a training sample of every old class.
-        DataError: if the inputs are of another kind or width than the model takes, samples have several labels, or
-            there is nothing to validate on.
     """
     if isinstance(stored.encoder, FineTunedEncoder):
         raise ModelError("a model with a fine-tuned backbone cannot be extended; expected one with frozen features")
@@ -284,21 +260,15 @@ def _has_all_old_classes(dataset: Dataset, change: TaxonomyChange) -> bool:
 
 @dataclass(frozen=True)
 class GrowthAccuracy:
-    """Whether the first answer is right, for each sample that is labelled with a class.
+    """Whether the first answer is right, for each sample that is labelled with a class."""
 
-    Attributes:
-        new: test rows of classes that the old taxonomy has not, shape (M_new,).
-        old: test rows of classes that the old taxonomy has, answered by the extended and by the old model, shape
-            (2, M_old).
-        held_out: held-out samples of old classes, answered by the models that settings were chosen by, which have not
-            learned from them, shape (M_held,).
-        before: the same of the training of the old model, shape (M_before,).
-    """
-
-    new: NDArray[np.bool_]
+    new: NDArray[np.bool_]  # test rows of classes that the old taxonomy has not, shape (M_new,)
+    # test rows of classes that the old taxonomy has, answered by the extended and by the old model, shape (2, M_old)
     old: NDArray[np.bool_]
+    # held-out samples of old classes, answered by models that have not learned from them but settings were chosen by,
+    # shape (M_held,)
     held_out: NDArray[np.bool_]
-    before: NDArray[np.bool_]
+    before: NDArray[np.bool_]  # the same of the training of the old model, shape (M_before,)
 
     def lines(self) -> list[str]:
         """Sentences on the new and on the old classes, and on what cannot be measured."""

@@ -51,19 +51,13 @@ class Features:
     """Feature vectors of a data set, with the encoder that computed them.
 
     What an encoder learns (n-grams and their weights, a projection) it learns from the training split.
-
-    Attributes:
-        dataset: M samples with raw inputs or vectors, whose split is complete.
-        values: feature vectors, shape (M, F), float32: a dense tensor, or a SciPy CSR matrix.
-        encoder: encoder that computed the features; None for vectors of unknown origin.
-        notes: sentences for the user about decisions made here.
-        projection: projection that computed the dense features of sparse vectors; None for other features.
     """
 
-    dataset: Dataset
-    values: Tensor | SparseMatrix
-    encoder: Encoder | None = None
-    notes: tuple[str, ...] = ()
+    dataset: Dataset  # M samples with raw inputs or vectors, whose split is complete
+    values: Tensor | SparseMatrix  # feature vectors, shape (M, F), float32: a dense tensor, or a SciPy CSR matrix
+    encoder: Encoder | None = None  # encoder that computed the features; None for vectors of unknown origin
+    notes: tuple[str, ...] = ()  # sentences for the user about decisions made here
+    # projection that computed the dense features of sparse vectors; None for other features
     projection: Projection | None = None
 
     @property
@@ -218,9 +212,6 @@ def encoded(
         encoder: "tfidf", the name of a backbone, or "tfidf+NAME" for both; None for the usual one of the kind of data.
         options: options of the backbone by name.
         trust_backbone: whether the backbone that vectors name may be loaded from a path or the Hub.
-
-    Raises:
-        DataError: for an encoder of another kind of data.
     """
     name = encoder_name(dataset, encoder)
     if name is None or name == TFIDF:
@@ -232,11 +223,7 @@ def encoded(
 
 
 def encoder_name(dataset: Dataset, encoder: str | None) -> str | None:
-    """Name of the encoder of a data set: the given one, else the usual one of the kind of data; None for vectors.
-
-    Raises:
-        DataError: for an encoder of another kind of data.
-    """
+    """Name of the encoder of a data set: the given one, else the usual one of the kind of data; None for vectors."""
     if dataset.kind == "vectors" and encoder is not None:
         raise DataError(f"{encoder}: {dataset.source} holds vectors, which need no backbone")
     if dataset.kind == "images" and includes_tfidf(encoder or ""):
@@ -253,9 +240,6 @@ def features_of(dataset: Dataset, *, trust_backbone: bool = False) -> Features:
     Args:
         dataset: data set of texts or vectors, whose split is complete.
         trust_backbone: whether the backbone that vectors name may be loaded from a path or the Hub.
-
-    Raises:
-        DataError: for images, whose features only a backbone can compute.
     """
     if dataset.kind == "images":
         raise DataError(f"{dataset.source} holds images: expected a backbone to compute their features (--backbone)")
@@ -334,21 +318,13 @@ def taxonomy_summary(taxonomy: Taxonomy) -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class RawFeatures:
-    """A data set of images or texts, and the backbone that is trained on it with the head.
+    """A data set of images or texts, and the backbone that is trained on it with the head."""
 
-    Attributes:
-        dataset: data set of images or texts, whose split is complete.
-        backbone: backbone before training; every model has its own copy.
-        options: options of the backbone by name.
-        pretrained: whether models start from pretrained weights.
-        read_config: settings for reading inputs.
-    """
-
-    dataset: Dataset
-    backbone: Backbone
-    options: Mapping[str, Any]
-    pretrained: bool
-    read_config: ReadConfig
+    dataset: Dataset  # data set of images or texts, whose split is complete
+    backbone: Backbone  # backbone before training; every model has its own copy
+    options: Mapping[str, Any]  # options of the backbone by name
+    pretrained: bool  # whether models start from pretrained weights
+    read_config: ReadConfig  # settings for reading inputs
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -387,11 +363,7 @@ class RawFeatures:
         return LabelledInputs(samples, torch.tensor(self.dataset.labels[rows]), _label_sets(self.dataset, rows))
 
     def training_samples(self, settings: Settings) -> LabelledInputs:
-        """Inputs to learn from, with the augmentation of the settings.
-
-        Raises:
-            EmbeddingError: if the backbone's preprocessing has no augmentation.
-        """
+        """Inputs to learn from, with the augmentation of the settings."""
         rows = self.dataset.training_rows
         samples = self._raw_samples(rows)
         if settings.augment in (None, "none"):
@@ -442,10 +414,6 @@ def raw_features(
         name: name of the backbone for `load_backbone`.
         options: options of the backbone by name.
         pretrained: whether to start from pretrained weights; otherwise from random ones.
-
-    Raises:
-        BackboneError: see `load_backbone`.
-        EmbeddingError: if the backbone takes another kind of inputs, or cannot be trained.
     """
     backbone = seeded_backbone(name, options, pretrained=pretrained)
     check_kind(dataset, backbone)

@@ -147,11 +147,7 @@ def _closing(callback: TrainingCallback | None) -> AbstractContextManager[object
 
 
 def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) -> dict[str, float]:
-    """Default metrics on validation after an epoch, with the log-loss at the temperature that suits the classes best.
-
-    Raises:
-        TrainingError: if a weight is not finite.
-    """
+    """Default metrics on validation after an epoch, with the log-loss at the best temperature of the classes."""
     if not all(weight.isfinite().all() for weight in model.parameters()):
         raise TrainingError(f"epoch {number}: a weight is not finite; try a smaller learning rate or weight decay")
     from hiercos.metrics.functional import log_loss

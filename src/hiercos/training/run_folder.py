@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hiercos import storage
+from hiercos.checks import json_object, schema_faults
 from hiercos.data import Inputs, read_npz
 from hiercos.decisions import Posterior, Rule
 from hiercos.model import TAXONOMY, ClassScores, read_model_json, stored_calibration, stored_rule
-from hiercos.options import json_object, schema_faults
 from hiercos.records import CHECKPOINT, MEMBERS, Record, RunError, holds_finished_run, refuse_finished_run
 from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict
@@ -104,17 +104,11 @@ def thumbnail(image: Image) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TestedRun:
-    """Test samples of a finished run, from its stored scores.
+    """Test samples of a finished run, from its stored scores."""
 
-    Attributes:
-        posterior: posterior of M test samples.
-        labels: label of each, a class index or C + node, shape (M,).
-        stored_hops: HOPS of each, shape (M,), by `rule_key`.
-    """
-
-    posterior: Posterior
-    labels: IntArray
-    stored_hops: Mapping[str, Floats]
+    posterior: Posterior  # posterior of M test samples
+    labels: IntArray  # label of each, a class index or C + node, shape (M,)
+    stored_hops: Mapping[str, Floats]  # HOPS of each, shape (M,), by `rule_key`
 
     def hops(self, rule: Rule) -> Floats | None:
         """HOPS of each sample under a rule, shape (M,), nan where it does not count; None if it is not stored.
@@ -125,12 +119,7 @@ class TestedRun:
 
 
 def tested_run(folder: Path, *, held_out: bool) -> TestedRun:
-    """The test samples of the run in a folder, or those that were held out while it was trained.
-
-    Raises:
-        DataError: for a file that cannot be read.
-        RunError: for arrays that do not fit the taxonomy.
-    """
+    """The test samples of the run in a folder, or those that were held out while it was trained."""
     files = storage.opened(folder)
     temperature, weights = stored_calibration(files)
     taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
@@ -140,26 +129,15 @@ def tested_run(folder: Path, *, held_out: bool) -> TestedRun:
 
 
 class StoredScores(NamedTuple):
-    """Content of a file of scores of a run.
+    """Content of a file of scores of a run."""
 
-    Attributes:
-        scores: class scores of the M samples.
-        labels: their labels, shape (M,).
-        hops: HOPS of each sample, shape (M,), by `rule_key`; empty if they are not stored.
-    """
-
-    scores: ClassScores
-    labels: IntArray
-    hops: Mapping[str, Floats]
+    scores: ClassScores  # class scores of the M samples
+    labels: IntArray  # their labels, shape (M,)
+    hops: Mapping[str, Floats]  # HOPS of each sample, shape (M,), by `rule_key`; empty if they are not stored
 
 
 def stored_scores(files: storage.Folder, taxonomy: Taxonomy, name: str = SCORES) -> StoredScores:
-    """Read the file SCORES or HELD_OUT of a finished run.
-
-    Raises:
-        DataError: for a file that cannot be read.
-        RunError: for arrays that do not fit the taxonomy.
-    """
+    """Read the file SCORES or HELD_OUT of a finished run."""
     path, optional = files.path / name, ("evidence", "rules", "hops")
     arrays = read_npz(path, arrays=("scores", "labels"), optional=optional, content=files.content(name))
     scores, labels = arrays["scores"], arrays["labels"]

@@ -25,12 +25,9 @@ class Plateau:
 
     The rate is constant until no measure of validation has improved for `patience` epochs, then it falls linearly to 0
     over half as many epochs. The decay begins early enough to end within the maximum number of epochs.
-
-    Attributes:
-        constant: number of epochs at the constant rate; None while it is not known.
     """
 
-    constant: int | None = None
+    constant: int | None = None  # number of epochs at the constant rate; None while it is not known
 
     @classmethod
     def after(cls, measures: Sequence[Sequence[float]], patience: int, most: int) -> "Plateau":

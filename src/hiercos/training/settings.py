@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, get_type_hints
 
-from hiercos.encoders import Augment, Border
+from hiercos.checks import fits, kind_fault
+from hiercos.encoders import PRECISIONS, Augment, Border, Precision
 from hiercos.errors import FaultsError, suggestion
 from hiercos.methods import DEFAULT, FINE_TUNED_DEFAULT, METHODS
-from hiercos.options import MAX_EPOCHS, PATIENCE, PRECISIONS, Precision, batch_size_for, fits, kind_fault
 
 MOST_IN_BATCH = {False: 256, True: 64}  # default batch size on many samples, with a frozen and with a trained backbone
+PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/training.md
+SMALLEST_BATCH, MIN_STEPS = 16, 20  # default batches are smaller for small data, so that an epoch has enough steps
 EFFORT = "normal"  # of methods that have it
 LEAST_STEPS = 300  # of a training whose length nothing tells
 
@@ -189,6 +191,16 @@ class Settings:
         return {name: value for name, value in values.items() if name in kept or value != defaults[name]}
 
 
+def batch_size_for(samples: int, most: int) -> int:
+    """Default batch size for a number of training samples: at most `most`, and less for small data.
+
+    Example:
+        >>> batch_size_for(10_000, 256), batch_size_for(1_000, 256), batch_size_for(40, 256)
+        (256, 50, 16)
+    """
+    return min(most, max(SMALLEST_BATCH, samples // MIN_STEPS))
+
+
 def enough_epochs(samples: int, batch_size: int) -> int:
     """Number of epochs of a training whose length nothing tells: 300 steps, but at least 5 epochs and at most 100.
 
@@ -264,9 +276,6 @@ def with_options(
         given: values by name: settings, or options of the method.
         trains_backbone: whether a backbone is trained with the head.
         others: further known names, to suggest for an unknown one.
-
-    Raises:
-        SettingsError: for a name that is neither.
     """
     own = {name: value for name, value in given.items() if name in FIELDS}
     options = {name: value for name, value in given.items() if name not in FIELDS}

@@ -33,9 +33,6 @@ def solve(
         runs: trainings of members, with the settings of the run.
         weights: weight of each training sample, shape (M,); equal weights by default.
         chosen: model whose settings, members and weights of members are used again; None to choose them.
-
-    Raises:
-        TrainingError: for samples that are not vectors.
     """
     if not isinstance(train, LabelledVectors) or not isinstance(val, LabelledVectors | None):
         raise TrainingError(f"method {model.method!r} needs fixed features: freeze the backbone or take another method")

@@ -36,9 +36,10 @@ from hiercos.records import MEMBERS, RECORD_FILE, Record, records_json, run_iden
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the room
 from hiercos.taxonomy import Floats
 from hiercos.training.calibrate import Calibration, HeldOut, calibrate, class_weights
+from hiercos.training.candidates import drawn_candidates
 from hiercos.training.checkpoint import Epoch, RunProgress
 from hiercos.training.committee.runs import MemberCallback
-from hiercos.training.features import AnyFeatures, features_of, taxonomy_summary
+from hiercos.training.features import AnyFeatures, Features, features_of, taxonomy_summary
 from hiercos.training.loop import TrainingCallback, fit
 from hiercos.training.run_folder import (
     HELD_OUT,
@@ -63,17 +64,11 @@ FEWEST_OF_PART = 4  # samples of a part; with fewer, nothing is calibrated
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained model with all that it answers by.
+    """A trained model with all that it answers by."""
 
-    Attributes:
-        classifier: model with its encoder, temperature, rule and calibration.
-        records: record of the run by rule name: "none", the model's rule, and others asked for.
-        progress: history of the training, and what a solver chose.
-    """
-
-    classifier: Classifier
-    records: Mapping[str, Record]
-    progress: RunProgress
+    classifier: Classifier  # model with its encoder, temperature, rule and calibration
+    records: Mapping[str, Record]  # record of the run by rule name: "none", the model's rule, and others asked for
+    progress: RunProgress  # history of the training, and what a solver chose
 
 
 def train(
@@ -114,6 +109,8 @@ def train(
     fabric = fabric or launched("cpu")
     if isinstance(data, Dataset):
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
+    if data.dataset.candidates is not None:
+        data = drawn_candidates(_fixed(data), lambda part: _model_of(part, settings, fabric))
     images = data.dataset.kind == "images"
     settings = settings.resolved(len(data.dataset.training_rows), trains_backbone=data.fine_tunes, images=images)
     training = Training(fabric, data, settings, folder, tuple(rules), temperature, resume, callback)
@@ -126,21 +123,27 @@ def train(
             callback.close()
 
 
+def _fixed(data: AnyFeatures) -> Features:
+    """The features, which must not change while candidates are drawn."""
+    if isinstance(data, Features):
+        return data
+    raise RunError("candidates need features that do not change: expected a frozen backbone, texts or vectors")
+
+
+def _model_of(data: Features, settings: Settings, fabric: Fabric) -> Classifier:
+    """A model that weighs candidates against one another."""
+    return train(data, replace(settings, memory=0, targets=False, refit=False), fabric=fabric).classifier
+
+
 @dataclass(frozen=True, eq=False)
 class FirstFit:
-    """What the validation samples, or cross-fits, tell about a training.
+    """What the validation samples, or cross-fits, tell about a training."""
 
-    Attributes:
-        model: model that learned from the training split; None of cross-fits.
-        progress: history of its training.
-        held_out: samples that these models have not learned from; None if there are too few samples.
-        course: epochs at the constant rate of a training with patience; None for other trainings.
-    """
-
-    model: Model | None = None
-    progress: RunProgress | None = None
+    model: Model | None = None  # model that learned from the training split; None of cross-fits
+    progress: RunProgress | None = None  # history of its training
+    # samples that these models have not learned from; None if there are too few samples
     held_out: HeldOut | None = None
-    course: int | None = None
+    course: int | None = None  # epochs at the constant rate of a training with patience; None for other trainings
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from hiercos.data.readers.table import Table, read_table
-from hiercos.data.readers.table_files import column_names
+from hiercos.data.readers.table import Table, column_names, read_table
 from hiercos.errors import DataError
 
 

@@ -1,4 +1,4 @@
-"""`hiercos taxonomy`: show, check or convert a taxonomy."""
+"""`hiercos taxonomy`: show, check or convert a taxonomy, or compare two."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hiercos.cli.options.common import check_target, file_lines
+from hiercos.cli.display.output import FILE_FORMATS, check_format, chosen_format, emit
+from hiercos.cli.options.common import Output, check_target, file_lines
 from hiercos.cli.options.groups import check_option, grouped, say
 from hiercos.errors import listed
 from hiercos.taxonomy import (
@@ -27,11 +28,12 @@ from hiercos.taxonomy import (
     tree_lines,
     write_taxonomy,
 )
+from hiercos.taxonomy import crosswalk as link_nodes
 
 REPEATED_SHOWN = 10  # number of repeated names to print
 CLASSES_SHOWN = 10  # number of names of new classes to print
 
-app = typer.Typer(no_args_is_help=True, help="Show, check or convert a taxonomy.")
+app = typer.Typer(no_args_is_help=True, help="Show, check or convert a taxonomy, or compare two.")
 
 TaxonomySource = Annotated[
     str, typer.Argument(metavar="FILE", help=f"A file, a model folder, or a built-in taxonomy: {', '.join(CATALOGUE)}.")
@@ -147,6 +149,45 @@ def convert(
         taxonomy = _without_ids(taxonomy)
     write_taxonomy(taxonomy, output, format=to_format)
     say(f"wrote {output}: {_size(taxonomy)}")
+
+
+@app.command()
+@grouped
+def crosswalk(
+    *,
+    old: TaxonomySource,
+    new: TaxonomySource,
+    map_file: Annotated[
+        Path | None,
+        typer.Option("--map", help="Table of known links: columns old, new and, optionally, weight.", exists=True),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="csv, json or table; by default the extension of --output.")
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Print what each node of OLD becomes in NEW: same, renamed, moved, merged, split, gone, or new.
+
+    Nodes are linked by --map, then by id, then by path. For a node that is gone, nodes with similar names are proposed,
+    with a score; to accept one, delete the word proposed in its row. Then the table can be a --map, a crosswalk of
+    hiercos recode, or of hiercos extend.
+    """
+    chosen = chosen_format(format, output, "csv")
+    check_format(chosen, output, (*FILE_FORMATS, "table"))
+    check_target("--output", output)
+    before, after = (_taxonomy(source, None, PartOptions()) for source in (old, new))
+    links = None
+    if map_file is not None:
+        from hiercos.evaluation import read_crosswalk
+
+        links = read_crosswalk(map_file).links(before, after)
+    found = link_nodes(before, after, links)
+    if gone := [link.old for link in found.links if link.new < 0]:
+        from hiercos.evaluation import similar_names
+
+        found = link_nodes(before, after, links, similar_names(before, after, gone))
+    emit(found.rows(), chosen, output)
+    say(*found.lines())
 
 
 def _taxonomy(source: str, file_format: str | None, choice: PartOptions) -> Taxonomy:

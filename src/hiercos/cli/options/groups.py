@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_h
 import typer
 
 from hiercos.cli.options.replacements import replacement_fault
+from hiercos.encoders import DEVICES, PRECISIONS
 from hiercos.errors import FaultsError, visible
-from hiercos.options import DEVICES, PRECISIONS
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

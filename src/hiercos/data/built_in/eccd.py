@@ -15,7 +15,7 @@ from hiercos.data.built_in.table import BuiltIn
 from hiercos.data.dataset import Dataset
 from hiercos.data.images.collections import EncodedImages
 from hiercos.data.inputs import Texts
-from hiercos.data.readers.table_files import parquet_file
+from hiercos.data.readers.table import parquet_file
 from hiercos.data.splits import TextArray, folded, hash_split
 from hiercos.errors import DataError
 from hiercos.taxonomy import IntArray, Taxonomy

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from hiercos.checks import ARRAY_BYTES, limit_fault
 from hiercos.data.images.decoding import ImageError, decoded, pillow
+from hiercos.data.images.pixels import ByteArray
 from hiercos.data.inputs import Inputs, Rows
 from hiercos.errors import RowName, row_name
-from hiercos.limits import ARRAY_BYTES, limit_fault
-from hiercos.pixels import ByteArray
 from hiercos.storage import check_regular
 
 if TYPE_CHECKING:

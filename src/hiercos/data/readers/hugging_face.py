@@ -8,7 +8,7 @@ from typing import Any
 from hiercos.data.images.collections import EncodedImages, file_content
 from hiercos.data.inputs import Inputs, Kind, Texts
 from hiercos.data.readers.registry import Reader
-from hiercos.data.readers.table_files import cell_text
+from hiercos.data.readers.table import cell_text
 from hiercos.data.rows import LABEL_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, InputBatch, Source, SourceOptions, in_batches
 from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
 from hiercos.errors import DataError, row_name, suggestion

@@ -13,12 +13,12 @@ from typing import IO, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 
+from hiercos.checks import ARRAY_BYTES, EXPANSION, limit_fault, limited
 from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.inputs import Float32Array, Kind, Vectors
 from hiercos.data.readers.registry import Reader
 from hiercos.data.rows import InputBatch, Source, SourceOptions
 from hiercos.errors import DataError, reading
-from hiercos.limits import ARRAY_BYTES, EXPANSION, limit_fault, limited
 from hiercos.storage import check_regular
 from hiercos.taxonomy import AnyArray, Taxonomy, TaxonomyError
 from hiercos.taxonomy.formats import taxonomy_from_json

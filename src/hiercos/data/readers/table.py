@@ -1,42 +1,49 @@
-"""Columns of tables: CSV, TSV, Parquet and JSON Lines.
+"""Tables: CSV, TSV, Parquet and JSON Lines, row by row, and the reader of texts and images in them.
 
 Every cell stays text, so that a code such as 06.10 does not become a number.
 """
 
+import csv
 import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hiercos.checks import ARRAY_BYTES, TEXT_CHARACTERS, VARIABLE, limit_fault, limited
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.inputs import Kind, Texts
 from hiercos.data.readers.registry import Reader
-from hiercos.data.readers.table_files import (
-    DELIMITERS,
-    JSONL,
-    PARQUET,
-    SAMPLE_TABLES,
-    cell_text,
-    column_names,
-    delimited_file,
-    json_lines,
-    length_fault,
-    parquet_file,
+from hiercos.data.rows import (
+    CANDIDATES_COLUMN,
+    PATH_COLUMN,
+    SPLIT_COLUMN,
+    TEXT_COLUMN,
+    InputBatch,
+    Source,
+    SourceOptions,
 )
-from hiercos.data.rows import PATH_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, InputBatch, Source, SourceOptions
-from hiercos.errors import DataError, suggestion
+from hiercos.errors import DataError, one_line, suggestion
+from hiercos.storage import check_regular
 from hiercos.taxonomy.formats import separator_fault
 
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+PARQUET, JSONL = ".parquet", ".jsonl"
+TABLES = (*DELIMITERS, PARQUET)  # extensions of score tables
+SAMPLE_TABLES = (*TABLES, JSONL)  # extensions of sample tables
 ALL_COLUMNS = "all"  # stands for all columns of an input table
 MOST_SHOWN = 60  # characters of a cell in a message
+ROW_BYTES = 1024  # of a row of a Parquet file that has fewer bytes than rows
+LINE_BYTES = 16  # bytes of a line of JSON Lines for each character that a text may have
 PARQUET_ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
 
-Wanted = Mapping[str, str]  # columns that a table must have, each with the option that names another, or ""
 TableRow = tuple[int, dict[str, str]]  # row number from 1, and the cells by column
+NumberedRow = tuple[int, list[str]]  # first line of a record, and its cells
+Object = tuple[int, dict[str, Any]]  # line number from 1, and the object on it
 
 
 class TableReader(Reader):
@@ -49,21 +56,22 @@ class TableReader(Reader):
         """Rows with the columns that are asked for; memory does not grow with the number of rows.
 
         Raises:
-            DataError: see `table_rows`; also for an empty path and a table without rows.
+            DataError: see `Columns.rows`; also for an empty path and a table without rows.
         """
         path = Path(source)
         column, kind = _input_column(path, options, kind)
-        kept = _kept_columns(path, options.keep_columns, column if kind == "texts" else None)
         label, split = options.label_column, options.split_column
-        named, hints = [column], {column: "--input-column"}
+        needed, optional = {column: "--input-column"}, []
         if label is not None:
-            named += [label] if split == SPLIT_COLUMN else [label, split]  # named columns must exist
-            hints = {split: "--split-column", label: "--label-column", **hints}
-        optional = [] if label is None else [SPLIT_COLUMN]
+            needed.setdefault(label, "--label-column")
+            optional = [SPLIT_COLUMN, CANDIDATES_COLUMN]
+            if split != SPLIT_COLUMN:  # a named column must exist
+                needed.setdefault(split, "--split-column")
+        kept = _kept_columns(path, options.keep_columns, column if kind == "texts" else None)
+        columns = Columns(needed, optional, kept)
 
         def read(size: int) -> Iterator[InputBatch]:
-            rows = table_rows(path, columns=named, optional=optional, copied=kept, options=hints)
-            for table in _tables(path, rows, [*named, *optional, *kept], size):
+            for table in columns.tables(path, size):
                 cells = table.columns
                 yield InputBatch(
                     table.numbers,
@@ -71,6 +79,7 @@ class TableReader(Reader):
                     {name: cells[name] for name in kept},
                     None if label is None else cells[label],
                     None if label is None else cells.get(split),
+                    None if label is None else cells.get(CANDIDATES_COLUMN),
                 )
 
         return Source(str(path), kind, read, names_images=True)
@@ -106,7 +115,7 @@ def _input_column(path: Path, options: SourceOptions, kind: Kind | None) -> tupl
         return column, kind
     if column in defaults:
         return column, defaults[column]
-    rows = table_rows(path, columns=(column,), options={column: "--input-column"})
+    rows = Columns({column: "--input-column"}).rows(path)
     is_image = next((cells[column].strip().lower().endswith(SUFFIXES) for _, cells in rows), False)
     return column, "images" if is_image else "texts"
 
@@ -131,159 +140,114 @@ def _images(path: Path, table: "Table", column: str, root: str | Path | None) ->
 
 @dataclass(frozen=True)
 class Table:
-    """Selected columns of a table as text.
+    """Selected columns of a table as text."""
 
-    Attributes:
-        columns: cells by column name, M each.
-        numbers: row number of each row, M numbers: the line in a text file, where the header is line 1, else from 1.
-    """
-
-    columns: Mapping[str, tuple[str, ...]]
-    numbers: tuple[int, ...]
+    columns: Mapping[str, tuple[str, ...]]  # cells by column name, M each
+    numbers: tuple[int, ...]  # number of each row: the line in a text file, where the header is line 1, else from 1
 
     def row_name(self, row: int) -> str:
         """Name of a row in messages."""
         return f"row {self.numbers[row]}"
 
 
-def read_table(
-    path: Path,
-    *,
-    columns: Iterable[str],
-    optional: Iterable[str] = (),
-    copied: Iterable[str] = (),
-    options: Mapping[str, str] | None = None,
-) -> Table:
-    """Read the named columns into memory; see `table_rows` for the arguments.
+@dataclass(frozen=True)
+class Columns:
+    """Columns to read of a table."""
 
-    Raises:
-        DataError: see `table_rows`; also for a table without rows.
-    """
-    wanted, others, also = list(columns), list(optional), list(copied)
-    rows = table_rows(path, columns=wanted, optional=others, copied=also, options=options)
-    (table,) = _tables(path, rows, [*wanted, *others, *also], sys.maxsize)
-    return table
+    needed: Mapping[str, str]  # columns that it must have, each with the option that names another, or ""
+    optional: Sequence[str] = ()  # columns that may be missing
+    copied: Sequence[str] = ()  # further columns that it must have, whose cells may be of any type; see `any_text`
 
+    def rows(self, path: Path) -> Iterator[TableRow]:
+        """Row numbers and cells by column name; memory does not grow with the number of rows.
 
-def _tables(path: Path, rows: Iterator[TableRow], names: Sequence[str], size: int) -> Iterator[Table]:
-    """Tables of at most `size` rows of a stream, with the columns that occur; a DataError if there are no rows."""
-    found = False
-    while True:
-        numbers: list[int] = []
-        columns: dict[str, list[str]] = {name: [] for name in names}
-        seen: set[str] = set()
-        for number, cells in islice(rows, size):
-            numbers.append(number)
-            seen.update(cells)
-            for name, column in columns.items():
-                column.append(cells.get(name, ""))
-        if not numbers and not found:
+        Raises:
+            DataError: at once for an empty file, another separator, a missing column, text that is not UTF-8 or Parquet
+                without pyarrow; after the last row for every row of another length or with a cell that is neither text
+                nor an integer (and in JSON Lines, for a missing column).
+        """
+        return {PARQUET: _parquet_rows, JSONL: _json_rows}.get(path.suffix.lower(), _delimited_rows)(path, self)
+
+    @property
+    def any_type(self) -> set[str]:
+        """Columns whose cells may be of any type."""
+        return {*self.copied} - {*self.needed, *self.optional}
+
+    def present(self, path: Path, names: list[str]) -> list[str]:
+        """Those among the columns of a table; an error names every missing or duplicate one, with the nearest there."""
+        needed = {**dict.fromkeys(self.copied, ""), **self.needed}
+        faults = [
+            f"{path}: expected a column {name!r}{suggestion(name, names)}"
+            + (f" ({option} names another)" if option else "")
+            for name, option in needed.items()
+            if name not in names
+        ]
+        kept = [name for name in dict.fromkeys((*needed, *self.optional)) if name in names]
+        faults += [f"{path}: the column {name!r} appears twice" for name in kept if names.count(name) > 1]
+        if faults:
+            raise DataError(faults)
+        return kept
+
+    def tables(self, path: Path, size: int) -> Iterator[Table]:
+        """Tables of at most `size` rows, with the columns that occur; a DataError if there are no rows."""
+        rows, found = self.rows(path), False
+        while chunk := list(islice(rows, size)):
+            found = True
+            names = dict.fromkeys(name for _, cells in chunk for name in cells)
+            cells = {name: tuple(cells.get(name, "") for _, cells in chunk) for name in names}
+            yield Table(cells, tuple(number for number, _ in chunk))
+        if not found:
             raise DataError(f"{path}: expected at least one row below the header, got none")
-        if not numbers:
-            return
-        found = True
-        yield Table({name: tuple(column) for name, column in columns.items() if name in seen}, tuple(numbers))
 
 
-def table_rows(
-    path: Path,
-    *,
-    columns: Sequence[str],
-    optional: Sequence[str] = (),
-    copied: Sequence[str] = (),
-    options: Mapping[str, str] | None = None,
-) -> Iterator[TableRow]:
-    """Stream the named columns row by row; memory does not grow with the number of rows.
+def read_table(
+    path: Path, *, columns: Iterable[str], optional: Sequence[str] = (), options: Mapping[str, str] | None = None
+) -> Table:
+    """Read the named columns into memory.
 
     Args:
         path: table.
         columns: columns that the table must have.
         optional: columns that may be missing.
-        copied: further columns that the table must have, whose cells may be of any type; see `any_text`.
         options: option of the commands that names another column, such as "--label-column", by column; for errors.
 
-    Yields:
-        Row number and cells by column name.
-
     Raises:
-        DataError: at once for an empty file, another separator, a missing column, text that is not UTF-8 or Parquet
-            without pyarrow; after the last row for every row of another length or with a cell that is neither text
-            nor an integer (and in JSON Lines, for a missing column).
+        DataError: see `Columns.rows`; also for a table without rows.
     """
-    readers = {PARQUET: _parquet_rows, JSONL: _json_rows}
-    every = {name: (options or {}).get(name, "") for name in (*columns, *copied)}
-    others = set(copied) - {*columns, *optional}
-    return readers.get(path.suffix.lower(), _delimited_rows)(path, every, list(optional), others)
+    needed = {name: (options or {}).get(name, "") for name in columns}
+    (table,) = Columns(needed, optional).tables(path, sys.maxsize)
+    return table
 
 
-def any_text(value: object) -> str:
-    """A value of any type as text: texts as they are, null as empty, other values as JSON if they have that form.
-
-    Example:
-        >>> any_text("06.10"), any_text(2.5), any_text(True), any_text(None), any_text([1, 2])
-        ('06.10', '2.5', 'true', '', '[1, 2]')
-    """
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str).strip('"')
-
-
-def _present(path: Path, names: list[str], wanted: Wanted, optional: list[str]) -> list[str]:
-    """Columns to read; a DataError names every missing or duplicate column, with the nearest existing one.
-
-    Args:
-        path: table, for errors.
-        names: columns of the table.
-        wanted: columns that the table must have, each with the option that names another, or "".
-        optional: columns that may be missing.
-    """
-    faults = [
-        f"{path}: expected a column {name!r}{suggestion(name, names)}{f' ({option} names another)' if option else ''}"
-        for name, option in wanted.items()
-        if name not in names
-    ]
-    kept = [name for name in (*wanted, *optional) if name in names]
-    faults += [f"{path}: the column {name!r} appears twice" for name in kept if names.count(name) > 1]
-    if faults:
-        raise DataError(faults)
-    return kept
-
-
-def _delimited_rows(
-    path: Path,
-    wanted: Wanted,
-    optional: list[str],
-    copied: Collection[str],  # noqa: ARG001  # every cell is text
-) -> Iterator[TableRow]:
+def _delimited_rows(path: Path, columns: Columns) -> Iterator[TableRow]:
     faults = []
     with delimited_file(path) as (names, records):
         fault = separator_fault(names, DELIMITERS[path.suffix.lower()])
-        if fault and not set(wanted) <= set(names):
+        if fault and not {*columns.needed, *columns.copied} <= {*names}:
             raise DataError(f"{path}: row 1: {fault}")
-        places = {name: names.index(name) for name in _present(path, names, wanted, optional)}
-        for record in records:
-            if wrong := length_fault(path, record, len(names)):
+        places = {name: names.index(name) for name in columns.present(path, names)}
+        for line, cells in records:
+            if wrong := length_fault(path, (line, cells), len(names)):
                 faults.append(wrong)
             else:
-                line, cells = record
                 yield line, {name: cells[place] for name, place in places.items()}
     if faults:
         raise DataError(faults)
 
 
-def _parquet_rows(path: Path, wanted: Wanted, optional: list[str], copied: Collection[str]) -> Iterator[TableRow]:
+def _parquet_rows(path: Path, columns: Columns) -> Iterator[TableRow]:
     """Rows of a Parquet file, row group by row group."""
-    number = 0
+    number, any_type = 0, columns.any_type
     with parquet_file(path) as file:
-        kept = _present(path, list(file.schema_arrow.names), wanted, optional)
+        kept = columns.present(path, list(file.schema_arrow.names))
         for batch in file.iter_batches(columns=kept, batch_size=PARQUET_ROWS_AT_ONCE):
-            columns = [
+            texts = [
                 list(map(any_text, batch.column(name).to_pylist()))
-                if name in copied
+                if name in any_type
                 else _parquet_texts(path, name, batch.column(name))
                 for name in kept
             ]
-            for cells in zip(*columns, strict=True):
+            for cells in zip(*texts, strict=True):
                 number += 1
                 yield number, dict(zip(kept, cells, strict=True))
 
@@ -298,17 +262,15 @@ def _parquet_texts(path: Path, name: str, column: Any) -> tuple[str, ...]:
     return tuple("" if cell is None else str(cell) for cell in column.to_pylist())
 
 
-def _json_rows(path: Path, wanted: Wanted, optional: list[str], copied: Collection[str]) -> Iterator[TableRow]:
+def _json_rows(path: Path, columns: Columns) -> Iterator[TableRow]:
     """Rows of JSON Lines: a missing key or null is an empty cell; a column exists if any object has its key."""
     names: dict[str, None] = {}
-    faults = []
+    faults, any_type = [], columns.any_type
+    needed = dict.fromkeys((*columns.needed, *columns.copied))
     for line, values in json_lines(path):
         names.update(dict.fromkeys(values))
-        cells = {
-            name: (any_text if name in copied else cell_text)(values.get(name))
-            for name in (*wanted, *optional)
-            if name in {*wanted, *values}
-        }
+        found = dict.fromkeys((*needed, *(name for name in columns.optional if name in values)))
+        cells = {name: (any_text if name in any_type else cell_text)(values.get(name)) for name in found}
         wrong = [name for name, cell in cells.items() if cell is None]
         faults += [
             f"{path}: row {line}: {name!r}: expected text or an integer, got {json.dumps(values[name])[:MOST_SHOWN]}"
@@ -316,6 +278,159 @@ def _json_rows(path: Path, wanted: Wanted, optional: list[str], copied: Collecti
         ]
         if not wrong:
             yield line, {name: str(cell) for name, cell in cells.items()}
-    _present(path, list(names), wanted, optional)
+    columns.present(path, list(names))
     if faults:
         raise DataError(faults)
+
+
+def cell_text(value: object) -> str | None:
+    """A value as text: integers in their shortest form, null as empty; None for anything else."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    return str(value)
+
+
+def any_text(value: object) -> str:
+    """A value of any type as text: texts as they are, null as empty, other values as JSON if they have that form.
+
+    Example:
+        >>> any_text("06.10"), any_text(2.5), any_text(True), any_text(None), any_text([1, 2])
+        ('06.10', '2.5', 'true', '', '[1, 2]')
+    """
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str).strip('"')
+
+
+@contextmanager
+def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[NumberedRow]]]:
+    """Column names of a CSV or TSV file, and its records, read one at a time.
+
+    Raises:
+        DataError: at once or while reading, for an empty file, text that is not UTF-8 or unclosed quotes.
+    """
+    check_regular(path)
+    csv.field_size_limit(limited(TEXT_CHARACTERS))
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            records = _records(path, csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True))
+            _, header = next(records, (1, None))
+            if header is None:
+                raise DataError(f"{path}: the file is empty; expected a header and rows below it")
+            yield [name.strip() for name in header], records
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {_encoding_fault(path)}; expected the file in UTF-8") from error
+
+
+def _records(path: Path, reader: Any) -> Iterator[NumberedRow]:
+    """Each record with its line; blank lines are skipped."""
+    while True:
+        line = reader.line_num + 1
+        try:
+            record = next(reader, None)
+        except csv.Error as error:
+            raise DataError(f"{path}: row {line}: {csv_fault(error)}") from error
+        if record is None:
+            return
+        if record:
+            yield line, record
+
+
+def csv_fault(error: csv.Error) -> str:
+    """Message of the csv module, in our words where our limit is the reason."""
+    if "field larger" in str(error):
+        return f"expected at most {TEXT_CHARACTERS:,} characters in a cell ({VARIABLE}=1 lifts all limits)"
+    return str(error)
+
+
+def length_fault(path: Path, record: NumberedRow, width: int) -> str | None:
+    """Error message about a record with more or fewer cells than the header; None for a correct one."""
+    line, cells = record
+    if len(cells) == width:
+        return None
+    return f"{path}: row {line}: expected {width} cells as in the header, got {len(cells)}"
+
+
+def _encoding_fault(path: Path) -> str:
+    """Row and byte at which a file is first not UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return f"row {number}: byte 0x{line[error.start]:02x} is not UTF-8"
+    return "its end is not UTF-8"
+
+
+@contextmanager
+def parquet_file(path: Path) -> Iterator[Any]:
+    """A `pyarrow.parquet.ParquetFile`.
+
+    Raises:
+        DataError: at once or while reading, for another kind of file or a damaged one, and without pyarrow.
+    """
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'hiercos[parquet]'") from error
+    check_regular(path)
+    try:
+        with parquet.ParquetFile(path) as file:
+            allowed = max(ARRAY_BYTES // ROW_BYTES, path.stat().st_size)
+            if fault := limit_fault("rows", file.metadata.num_rows, allowed):
+                raise DataError(f"{path}: {fault}")
+            yield file
+    except (ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+        raise DataError(f"{path}: expected a Parquet file, but {one_line(error)}") from error
+
+
+def column_names(path: Path) -> list[str]:
+    """Column names of a table in order; for JSON Lines, the keys of all objects."""
+    if path.suffix.lower() == JSONL:
+        return list(dict.fromkeys(name for _, values in json_lines(path) for name in values))
+    if path.suffix.lower() == PARQUET:
+        with parquet_file(path) as file:
+            return list(file.schema_arrow.names)
+    with delimited_file(path) as (names, _):
+        return names
+
+
+def json_lines(path: Path) -> Iterator[Object]:
+    """Objects of a JSON Lines file, read one at a time; blank lines are skipped.
+
+    Raises:
+        DataError: while reading, for a line that is not a JSON object, text that is not UTF-8, or an empty file.
+    """
+    found = False
+    check_regular(path)
+    most = LINE_BYTES * limited(TEXT_CHARACTERS)
+    with path.open("rb") as file:
+        for line, content in enumerate(iter(lambda: file.readline(most + 1), b""), 1):
+            if len(content) > most:
+                raise DataError(f"{path}: row {line}: expected at most {most:,} bytes in a line")
+            text = _decoded(path, line, content)
+            if text.strip():
+                found = True
+                yield line, _object(path, line, text)
+    if not found:
+        raise DataError(f"{path}: the file is empty; expected one object per line")
+
+
+def _decoded(path: Path, line: int, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig" if line == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{content[error.start]:02x}"
+        raise DataError(f"{path}: row {line}: {byte} is not UTF-8; expected the file in UTF-8") from error
+
+
+def _object(path: Path, line: int, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: row {line}: expected a JSON object ({error})") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: row {line}: expected a JSON object, got {type(value).__name__}")
+    return value

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hiercos.errors import MOST_FAULTS, DataError, RowName, UnknownLabelError, listed, row_name
 from hiercos.taxonomy.checks import same_form
-from hiercos.taxonomy.operations import ancestor_sums, descendant_sums
+from hiercos.taxonomy.operations import ancestor_sums, common_node, descendant_sums
 from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 ROOT_LABEL = "root"  # label of a sample that may be of any class, unless a node has this name
@@ -335,11 +335,14 @@ class SampleLabels(NamedTuple):
     # nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label
     sets: IntArray | None
     notes: tuple[str, ...]  # sentences for the user about inner nodes and several labels
+    # nodes of which each sample has one, shape (M, K), -1 for none, and no node at all where the label is known; None
+    # if all are
+    candidates: IntArray | None = None
 
     def take(self, rows: IntArray, taxonomy: Taxonomy, *, source: str) -> "SampleLabels":
         """Labels at these rows, with notes of their own."""
-        sets = None if self.sets is None else self.sets[rows]
-        return SampleLabels(self.nodes[rows], sets, _notes(self.nodes[rows], sets, taxonomy, source))
+        sets, candidates = (None if table is None else table[rows] for table in (self.sets, self.candidates))
+        return SampleLabels(self.nodes[rows], sets, _notes(self.nodes[rows], sets, taxonomy, source), candidates)
 
 
 def read_sample_labels(
@@ -377,6 +380,33 @@ def unusable_labels(labels: Sequence[str] | AnyArray, taxonomy: Taxonomy) -> dic
     values, rows, _ = _split(labels, reader) or (labels, np.arange(len(labels)), None)
     places = np.flatnonzero(reader.unusable(values))
     return {int(rows[place]): str(values[place]) for place in places.tolist()}
+
+
+def read_candidates(
+    labels: Sequence[str], candidates: Sequence[str], taxonomy: Taxonomy, *, source: str, row_name: RowName
+) -> SampleLabels:
+    """Labels of samples of which some are known to be one of a few candidates, such as `a | b`.
+
+    The label of such a sample is not read: it is the deepest node at or above all of its candidates.
+
+    Args:
+        labels: M labels, see `read_sample_labels`.
+        candidates: candidates of each sample, "" where its label is known.
+    """
+    rows = np.array([row for row, text in enumerate(candidates) if text.strip()], dtype=np.int64)
+    cells = [candidates[row] for row in rows]
+    found = read_sample_labels(cells, taxonomy, source=source, row_name=lambda place: row_name(int(rows[place])))
+    texts = [ROOT_LABEL if candidates[row].strip() else label for row, label in enumerate(labels)]
+    known = read_sample_labels(texts, taxonomy, source=source, row_name=row_name)
+    if known.sets is not None:
+        raise DataError(f"{source}: expected samples with one label beside those with candidates, got several labels")
+    sets = found.nodes[:, None] if found.sets is None else found.sets
+    table = np.full((len(labels), sets.shape[1]), -1)
+    table[rows] = sets
+    known.nodes[rows] = [common_node(nodes[nodes >= 0].tolist(), taxonomy) for nodes in sets]
+    count = int(((sets >= 0).sum(axis=1) > 1).sum())
+    note = f"{source}: {count} samples have several candidate labels; each is learned as one, drawn by its probability."
+    return SampleLabels(known.nodes, None, (note, *_notes(known.nodes, None, taxonomy, source)), table)
 
 
 def _split(
