@@ -19,7 +19,9 @@ def part(whole: Dataset, rows: np.ndarray, tree: Taxonomy, *, purpose: str) -> D
     return Dataset("part", tree, whole.inputs.take(rows), nodes, np.full(len(rows), ""), purpose=purpose)
 
 
-@pytest.mark.parametrize("settings", [Settings("tree-logistic"), Settings("committee", effort="quick")])
+@pytest.mark.parametrize(
+    "settings", [Settings("tree-logistic", memory=20), Settings("committee", effort="quick", memory=20)]
+)
 def test_a_new_class_does_not_take_the_answers_of_the_old_ones(settings: Settings) -> None:
     whole = docstring_data()
     tree, is_new = whole.taxonomy, whole.labels == NEW

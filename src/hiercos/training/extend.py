@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 
-KEPT_SETTINGS: dict[str, Any] = {"width": None, "dropout": None, "effort": None, "published": True}
+KEPT_SETTINGS: dict[str, Any] = {"width": None, "dropout": None, "effort": None, "published": True, "folds": None}
 KEPT_SETTINGS |= {"standardize": False}  # of an extended model, which keeps its options and its features
 VALIDATION_STEP = 5  # every fifth remembered sample is used for validation
 

@@ -57,6 +57,8 @@ class Settings:
         published: whether width, dropout and other options are those of the paper unless they are given.
         refit: whether the final model learns from the validation samples, too: a method with a solver is solved
             again, any other is trained again. "auto" for what gains (docs/training.md); always without such samples.
+        folds: parts of a cross-fitting that chooses and calibrates in place of the validation samples, from which every
+            model then learns; None to validate, or for 3 parts where there are no such samples.
         targets: whether samples are set aside for an exact guarantee of the targets of back-off.
         memory: number of training samples of each label that the model keeps, as features, for `extend`; None for 20,
             or fewer where these would take more than 10 MB.
@@ -90,6 +92,7 @@ class Settings:
     effort: Effort | None = None
     published: bool = False
     refit: bool | Literal["auto"] = "auto"
+    folds: int | None = None
     targets: bool = False
     memory: int | None = None
     dim: int = 256
@@ -220,7 +223,7 @@ def check_shared_options(settings: Settings, method: str) -> None:
 
 
 LEAST = {"epochs": 1, "patience": 1, "max_epochs": 1, "batch_size": 2, "weight_decay": 0, "width": 1, "dropout": 0}
-LEAST |= {"memory": 0, "dim": 1, "backbone_learning_rate": 0}
+LEAST |= {"folds": 2, "memory": 0, "dim": 1, "backbone_learning_rate": 0}
 SHARED_OPTIONS = ("width", "dropout", "effort")  # options of several methods that are settings, too
 UNTYPED = ("options", "class_prior")  # fields whose values are checked where they are used
 FIELDS = tuple(entry.name for entry in dataclasses.fields(Settings))
@@ -232,6 +235,7 @@ OWN_OPTIONS = {  # settings with an option of their own name in commands, and it
     "learning_rate": "Peak learning rate.",
     "effort": "Effort of the default method: quick (linear heads alone), normal or best.",
     "memory": "Training samples of each label kept in the model, for hiercos extend; 0 for none.",
+    "folds": "Parts of a cross-fitting that chooses in place of the validation samples, which are learned from.",
     "seed": "Seed of the (first) run.",
     "precision": f"{', '.join(PRECISIONS)}.",
 }

@@ -111,6 +111,8 @@ def train(
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
     if data.dataset.candidates is not None:
         data = drawn_candidates(_fixed(data), lambda part: _model_of(part, settings, fabric))
+    if settings.folds:
+        data = without_validation(data, settings)
     images = data.dataset.kind == "images"
     settings = settings.resolved(len(data.dataset.training_rows), trains_backbone=data.fine_tunes, images=images)
     training = Training(fabric, data, settings, folder, tuple(rules), temperature, resume, callback)
@@ -225,13 +227,17 @@ class Training:
         progress = self._fit(model, features, "", validate=True)
         return FirstFit(model, progress, HeldOut(sample_scores(self.fabric, model, val), val.labels), model.course)
 
+    @property
+    def _parts(self) -> int:
+        return self.settings.folds or CROSS_FITS
+
     def _cross_fits(self) -> FirstFit:
         """Fit on the samples outside each part, and score the part; nothing where samples are too few."""
         dataset = self.given.dataset
         rows = dataset.training_rows
-        if len(rows) < CROSS_FITS * FEWEST_OF_PART or dataset.label_sets is not None or self.given.fine_tunes:
+        if len(rows) < self._parts * FEWEST_OF_PART or dataset.label_sets is not None or self.given.fine_tunes:
             return FirstFit()
-        masks = folds(dataset.labels[rows], CROSS_FITS, self.settings.seed)
+        masks = folds(dataset.labels[rows], self._parts, self.settings.seed)
         if any(len(np.unique(dataset.labels[rows[~mask]])) < 2 for mask in masks):
             return FirstFit()
         parts, courses = [], []
@@ -240,9 +246,8 @@ class Training:
             split[rows[mask]] = "val"
             features = self.given.with_split(split).for_method(self.settings)
             model = features.model(self.settings)
-            self._fit(
-                model, features, f"part {number} of {CROSS_FITS}", validate=not METHODS.traits(model.method).solved
-            )
+            name = f"part {number} of {self._parts}"
+            self._fit(model, features, name, validate=not METHODS.traits(model.method).solved)
             parts.append(sample_scores(self.fabric, model, features.samples("val")))
             courses.append(model.course)
         known = [course for course in courses if course is not None]
@@ -367,7 +372,7 @@ class Training:
         """Where settings, temperature and rule come from, in words."""
         if rows := len(self.given.dataset.rows("val")):
             return f"{rows} validation rows of the model before the last fit"
-        return f"{CROSS_FITS} cross-fits"
+        return f"{self._parts} cross-fits"
 
     def finished(self) -> Trained | None:
         """The finished run of these settings that the folder holds; None without one.
@@ -415,15 +420,25 @@ def refits(features: AnyFeatures, settings: Settings) -> bool:
 
 
 def final_features(features: AnyFeatures, settings: Settings) -> AnyFeatures:
-    """Features of the final model of a training: if it refits, validation samples belong to the training split.
+    """Features of the final model of a training: if it refits, validation samples belong to the training split."""
+    if len(features.samples("val")) and refits(features, settings):
+        features = without_validation(features, settings)
+    return features.for_method(settings)
+
+
+def without_validation(features: AnyFeatures, settings: Settings) -> AnyFeatures:
+    """Features whose validation samples belong to the training split.
 
     Those labelled with an inner node do only if the method can learn from them.
+
+    Raises:
+        RunError: if a backbone is trained, which is not cross-fitted.
     """
+    if settings.folds and features.fine_tunes:
+        raise RunError(f"folds {settings.folds}: expected a frozen backbone, texts or vectors")
     data = features.dataset
     learnable = (data.labels < data.taxonomy.num_classes) | METHODS.takes_inner_labels(settings.method)
-    if len(features.samples("val")) and refits(features, settings):
-        features = features.with_split(np.where((data.split == "val") & learnable, "train", data.split))
-    return features.for_method(settings)
+    return features.with_split(np.where((data.split == "val") & learnable, "train", data.split))
 
 
 def ruled_record(

@@ -290,7 +290,7 @@ def test_a_model_whose_weights_are_solved_needs_old_samples_to_be_extended(
         ("haframe", "method 'haframe' cannot be extended; methods that can: "),
         (
             "committee",
-            "method 'committee' finds its weights from all samples at once, expected training rows of every old class,",
+            "method 'committee' finds its weights from all samples at once: expected training rows of every old class,",
         ),
     ):
         shutil.rmtree(tmp_path / "model", ignore_errors=True)
