@@ -28,8 +28,9 @@ ALLOWED = {
     "sklearn": EVALUATED,
     "onnx": EVALUATED,
     "hub": EVALUATED | {"report"},
+    "serve": EVALUATED | {"onnx"},
     "paper": EVALUATED | {"benchmark", "report", "cli"},  # its commands are rows of a table
-    "cli": EVALUATED | {"benchmark", "report", "onnx", "hub"},
+    "cli": EVALUATED | {"benchmark", "report", "onnx", "hub", "serve"},
 }
 PUBLIC_INSIDE = {"encoders.backbones", "metrics.functional", "paper.published", "taxonomy.formats"}
 FOR_COMMANDS = ("cli.options.", "cli.display.")  # modules that the commands of any package are built from

@@ -160,7 +160,7 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """`data_fingerprint` of the data set, which does not depend on its name or path."""
-        return data_fingerprint(self.taxonomy, self.inputs, self.labels, self.split, self.label_sets)
+        return data_fingerprint(self.taxonomy, self.inputs, self.nodes, self.split, self.label_sets)
 
 
 def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> Dataset:
@@ -177,14 +177,9 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
     is_new, known = dataset.lacks_split, np.count_nonzero(dataset.split == "val")
     if not is_new and known and not targets:
         return dataset
-    split = completed_split(
-        dataset.inputs.split_keys(),
-        dataset.labels,
-        dataset.split,
-        classes=dataset.taxonomy.num_classes,
-        test=test,
-        targets=targets,
-    )
+    is_class = dataset.taxonomy.classes_of(dataset.nodes) >= 0
+    keys, own = dataset.inputs.split_keys(), dataset.split
+    split = completed_split(keys, dataset.nodes, own, is_class=is_class, test=test, targets=targets)
     notes = []
     if is_new and test:
         _check_rows_of(split, ("train", "test"), dataset.source)
@@ -196,7 +191,7 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
         notes.append(f"{dataset.source}: {share} validate, chosen by hash; the final model learns from them, too.")
     if targets:
         aside = np.count_nonzero(split == CALIBRATION)
-        of_class = np.count_nonzero(dataset.labels[split == CALIBRATION] < dataset.taxonomy.num_classes)
+        of_class = np.count_nonzero(is_class[split == CALIBRATION])
         if of_class < LEAST_CALIBRATION:
             raise DataError(
                 f"{dataset.source}: targets: expected at least {LEAST_CALIBRATION} samples labelled with a class to "
@@ -217,14 +212,14 @@ def _check_rows_of(split: TextArray, names: Sequence[str], source: str) -> None:
 
 
 def data_fingerprint(
-    taxonomy: Taxonomy, inputs: Inputs, labels: IntArray, split: TextArray, label_sets: IntArray | None = None
+    taxonomy: Taxonomy, inputs: Inputs, nodes: IntArray, split: TextArray, label_sets: IntArray | None = None
 ) -> str:
-    """SHA-256 of taxonomy, inputs (M), label indices (M,), split (M,) and sets of labels (M, K), the same everywhere.
+    """SHA-256 of taxonomy, inputs (M), labels (M,), split (M,) and sets of labels (M, K), the same everywhere.
 
     Images are hashed by the `digests` of their contents.
     """
     digest = hashlib.sha256(inputs.kind.encode() + taxonomy.fingerprint.encode())
-    digest.update((labels if label_sets is None else label_sets).astype("<i8").tobytes())
+    digest.update((label_indices(nodes, taxonomy) if label_sets is None else label_sets).astype("<i8").tobytes())
     digest.update("\x00".join(split).encode())
     for part in inputs.fingerprint_parts():
         digest.update(part)

@@ -25,7 +25,6 @@ from hiercos.taxonomy import (
     SampleLabels,
     Taxonomy,
     counted,
-    label_indices,
     open_taxonomy,
     read_candidates,
     read_sample_labels,
@@ -352,11 +351,11 @@ def _test_split(
     rows: LabelledRows, labels: SampleLabels, taxonomy: Taxonomy, trained_on: set[str | None]
 ) -> tuple[TextArray, str]:
     """The split of rows without one: that of the training, if a model was trained on them, else all are for testing."""
-    name, inputs, indices = rows.source.name, rows.batch.inputs, label_indices(labels.nodes, taxonomy)
+    name, inputs, is_class = rows.source.name, rows.batch.inputs, taxonomy.classes_of(labels.nodes) >= 0
     keys, none = inputs.split_keys(), np.full(len(inputs), "")
     for test, targets in product((True, False), repeat=2):
-        split = completed_split(keys, indices, none, classes=taxonomy.num_classes, test=test, targets=targets)
-        if data_fingerprint(taxonomy, inputs, indices, split, labels.sets) not in trained_on:
+        split = completed_split(keys, labels.nodes, none, is_class=is_class, test=test, targets=targets)
+        if data_fingerprint(taxonomy, inputs, labels.nodes, split, labels.sets) not in trained_on:
             continue
         if not test:
             raise DataError(f"{name}: the model was trained on these rows, without test rows; expected other rows")

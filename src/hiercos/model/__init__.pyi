@@ -1,7 +1,9 @@
 from .answers import AnswerColumns as AnswerColumns
 from .answers import answer_columns as answer_columns
+from .answers import answer_rows as answer_rows
 from .answers import is_level_column as is_level_column
 from .answers import kept_names as kept_names
+from .answers import level_columns as level_columns
 from .answers import node_value_columns as node_value_columns
 from .answers import probability_columns as probability_columns
 from .answers import with_kept_columns as with_kept_columns

@@ -64,7 +64,7 @@ def pairs(
 
 def _ours(records: Sequence[Record], metric: str) -> Estimate | None:
     values = [record.metrics[metric] for record in records if metric in record.metrics]
-    return t_interval(values, interval="published") if values else None
+    return t_interval(values, ddof=0) if values else None
 
 
 def _figure_text(estimate: Estimate | None, column: MetricSpec) -> str:

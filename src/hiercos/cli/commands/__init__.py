@@ -20,6 +20,7 @@ COMMANDS: Registry[Callable[..., None] | typer.Typer] = Registry(
         "train": "hiercos.cli.commands.train:train",
         "extend": "hiercos.cli.commands.extend:extend",
         "predict": "hiercos.cli.commands.predict:predict",
+        "serve": "hiercos.cli.commands.serve:serve",
         "recode": "hiercos.cli.commands.recode:recode",
         "evaluate": "hiercos.cli.commands.evaluate:evaluate",
         "embed": "hiercos.cli.commands.embed:embed",
