@@ -367,7 +367,6 @@ def test_int8_weights_of_a_convolution_are_rounded_by_channel() -> None:
         (["--onnx", "model.pt"], "--onnx model.pt: expected a name that ends in .onnx"),
         (["--onnx", "nowhere/model.onnx"], "--onnx nowhere/model.onnx: there is no folder nowhere"),
         (["--onnx", "folder.onnx"], "--onnx folder.onnx: expected the name of a file, this is a folder"),
-        (["--onnx", "model.onnx", "--from", "texts"], "--from texts: expected one of inputs, features"),
         (
             ["--onnx", "model.onnx", "--data", "d.npz"],
             "--data: expected --int8 or --level with it, whose cost it measures",

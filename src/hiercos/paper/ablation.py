@@ -141,8 +141,8 @@ def ablation_results(groups: Sequence[tuple[Setting, Sequence[Record]]]) -> Resu
         for setting, records in groups
         for record in records
     ]
-    said = Verdict(tuple(map(_statement, sections)))
-    return Results(tuple(sections), tuple(rows), said, columns=FIGURES, corner="setting")
+    summary = Verdict(tuple(map(_statement, sections)))
+    return Results(tuple(sections), tuple(rows), summary, columns=FIGURES, corner="setting")
 
 
 def _statement(section: Section) -> Statement:

@@ -140,12 +140,12 @@ def comparison_results(
     named = next((variant for variant in variants if variant.name == reference), None)
     section = Section("Test split", tuple(variants), named or best_flat_variant(variants))
     has_gains = any(statement.kind == "tree" for statement in advice)  # over rows, which say more than seeds
-    said = Verdict(tuple(advice) if has_gains else (verdict(variants), *advice))
+    summary = Verdict(tuple(advice) if has_gains else (verdict(variants), *advice))
     rows = tuple(result_row(record) for record in records)
     return Results(
         (section,),
         rows,
-        said,
+        summary,
         recommended=recommended,
         recommended_seed=recommended_seed,
         row_spread=row_spread or {},
@@ -166,8 +166,8 @@ def run_results(records: Sequence[Record], own: str = "") -> Results:
     )
     tests = records[0].data["sizes"]["test"]
     text = f"top-1 {top1}%, mean tree distance {distance}, HOPS {hops} on {tests} test samples."
-    said = Verdict((Statement("note", text, subject=variant.name),))
-    return Results((Section("Test split", variants),), tuple(result_row(record) for record in records), said)
+    summary = Verdict((Statement("note", text, subject=variant.name),))
+    return Results((Section("Test split", variants),), tuple(result_row(record) for record in records), summary)
 
 
 def learning_curve_results(records: Sequence[Record]) -> Results:

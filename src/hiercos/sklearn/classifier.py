@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hiercos.data import completed
@@ -29,6 +28,7 @@ from hiercos.sklearn.inputs import (
     hiclass_labels,
     known_inputs,
     labelled_dataset,
+    seed_of,
     taxonomy_argument,
     training_inputs,
     warn_of_names,
@@ -46,7 +46,6 @@ from hiercos.training import (
     with_options,
 )
 
-MAX_SEED = 2**31 - 1
 OF_SETTINGS = (  # parameters that are settings of their name, left to `Settings` where they are None
     *("method", "rule", "epochs", "batch_size", "learning_rate", "weight_decay"),
     *("width", "dropout", "effort", "memory"),
@@ -223,7 +222,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(named_rule("back-off"), self.classifier_.calibration)
         decision = rule(wanted.restricted(self._posterior(X)))
-        if not decision.guarantee and (reason := wanted.guarantee(rule)):
+        if reason := wanted.lost_guarantee(rule):
             warnings.warn(reason, HiercosWarning, stacklevel=2)
         return decision
 
@@ -334,7 +333,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _settings(self) -> Settings:
         """The settings of the parameters."""
         given = {name: value for name in OF_SETTINGS if (value := getattr(self, name)) is not None}
-        return with_options(Settings(**given, seed=self._seed()), self.options or {})
+        return with_options(Settings(**given, seed=seed_of(self.random_state)), self.options or {})
 
     def _checked_settings(self) -> Settings:
         """The settings of the parameters, all of which are checked."""
@@ -348,14 +347,6 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _reading(self) -> ReadConfig:
         """Settings for reading inputs."""
         return ReadConfig(SingleDevice(self.device))
-
-    def _seed(self) -> int:
-        """The seed: that of `random_state`, 0 for None, or a number that a generator draws."""
-        if self.random_state is None:
-            return 0
-        if isinstance(self.random_state, int | np.integer) and 0 <= self.random_state <= MAX_SEED:
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(MAX_SEED))
 
     def _keep(self, codec: LabelCodec, trained: Trained) -> Self:
         """Set the fitted attributes."""

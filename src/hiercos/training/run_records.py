@@ -56,8 +56,12 @@ def tested(
         return {}
     test = features.samples("test")
     measured = evaluate_scores(run.fabric, classifier.model, test, temperature=calibration.temperature)
-    own = _record(run, features, progress, measured.metrics)
     posterior = calibration.posterior(measured.scores)
+    worst = rows_for_report(posterior, test.labels.numpy())[: None if run.settings.keep_inputs else 0]
+    inputs = report_inputs_file(features.dataset.inputs.take(features.dataset.rows("test")), worst)
+    own = _record(run, features, progress, measured.metrics)
+    kept = {**classifier.kept, "test inputs": len(worst) if inputs else 0}
+    own = replace(own, learned={**(own.learned or {}), "options": dict(classifier.model.options), "kept": kept})
     ruled = {
         name: ruled_record(own, rule, posterior, test.labels, calibration.temperature) for name, rule in rules.items()
     }
@@ -66,11 +70,10 @@ def tested(
         records["none"] = own
     if run.fabric.is_global_zero:
         hops = [(rules[name], rows) for name, (_, rows) in ruled.items()]
-        inputs = features.dataset.inputs.take(features.dataset.rows("test"))
         others: dict[str, str | bytes] = {
             RECORD_FILE: records_json(records.values()),
             SCORES: scores_file(measured.scores, test.labels.numpy(), hops),
-            **report_inputs_file(inputs, rows_for_report(posterior, test.labels.numpy())),
+            **inputs,
         }
         if (held_out := calibration.held_out) is not None:
             others[HELD_OUT] = scores_file(held_out.scores, held_out.labels.numpy())

@@ -62,6 +62,8 @@ class Settings:
         targets: whether samples are set aside for an exact guarantee of the targets of back-off.
         memory: number of training samples of each label that the model keeps, as features, for `extend`; None for 20,
             or fewer where these would take more than 10 MB.
+        keep_inputs: whether the folder keeps samples: the texts or images of the worst mistakes for the report, and
+            the memory.
         dim: largest number of dense features of sparse vectors, for methods that do not take these as they are.
         precision: "32-true", "bf16-mixed" or "16-mixed", as Lightning Fabric names them.
         standardize: whether features are scaled to mean 0 and variance 1 over the training data; ignored if a backbone
@@ -95,6 +97,7 @@ class Settings:
     folds: int | None = None
     targets: bool = False
     memory: int | None = None
+    keep_inputs: bool = True
     dim: int = 256
     precision: Precision = "32-true"
     standardize: bool = True

@@ -132,7 +132,9 @@ def _check(features: AnyFeatures, settings: Settings) -> None:
 def _memory(features: AnyFeatures, settings: Settings) -> Memory | None:
     """Training samples to remember; None if none are wanted, or possible."""
     rows = features.samples("train")
-    if settings.memory == 0 or not isinstance(rows, LabelledVectors) or rows.label_sets is not None:
+    if settings.memory == 0 or not settings.keep_inputs:
+        return None
+    if not isinstance(rows, LabelledVectors) or rows.label_sets is not None:
         return None
     held = rows.to(torch.device("cpu"))
     if settings.memory is None:

@@ -2,21 +2,19 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from hiercos.cli.display.progress import row_progress
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
-from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option, grouped, say
+from hiercos.cli.options.groups import ColumnOptions, OptionError, grouped, say
 
 if TYPE_CHECKING:
     from hiercos.data import Dataset
     from hiercos.model import Classifier
     from hiercos.onnx import OnnxExport
-
-STARTS = ("inputs", "features")
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class ExportOptions:
     """Options for what the exported file takes and how it is made smaller."""
 
     start: Annotated[
-        str,
+        Literal["inputs", "features"],
         typer.Option(
             "--from",
             help="Input of the file: inputs (those of the model), or features (without the backbone).",
@@ -49,8 +47,7 @@ class ExportOptions:
     ] = None
 
     def check(self) -> None:
-        """Raise for an unknown input of the file, and for options that exclude each other."""
-        check_option("--from", self.start, STARTS)
+        """Raise for options that exclude each other."""
         if self.data is not None and not self.int8 and self.level is None:
             raise OptionError("--data: expected --int8 or --level with it, whose cost it measures")
         if self.int8 and self.level is not None:
@@ -90,7 +87,7 @@ def export(
             say(*_pruning_lines(whole, stored, samples, options.level))
             samples = None
     texts = [each["text"] for each in read_report_inputs(folder.path).values() if each.get("text")]
-    exact = export_onnx(stored, start=options.start, examples=texts)  # type: ignore[arg-type]  # one of the two, as checked
+    exact = export_onnx(stored, start=options.start, examples=texts)
     if samples is not None and samples.inputs.kind != exact.description.kind:
         raise DataError(
             f"{options.data}: expected {exact.description.kind}, which the file takes, got {samples.inputs.kind}"
