@@ -34,6 +34,7 @@ def train(
         bool,
         typer.Option("--no-test", help="Without a split in DATA, learn from 90% of it and set aside no test rows."),
     ] = False,
+    corrections: options.Corrections = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an unfinished run in --out.")] = False,
 ) -> None:
     """Train one model, test it once if the data have test rows, and write it to a folder."""
@@ -47,7 +48,8 @@ def train(
     RULES.checked_name(training.rule or "none")
     inputs.check_name()
     settings = training.settings(device_options.precision, backbone=inputs.backbone, trains_backbone=inputs.unfreeze)
-    dataset = columns.read(data, purpose="train", test=not no_test, targets=settings.targets)
+    chosen = {"test": not no_test, "targets": settings.targets, "corrections": corrections}
+    dataset = columns.read(data, purpose="train", **chosen)
     from hiercos.cli.display.progress import training_callback
     from hiercos.training import train as train_model
 
