@@ -250,7 +250,7 @@ def other_targets(folder: Path) -> Iterator[Target]:
     identity = {"identity": {"seed": 0}, "result": TrialResult(0, {"width": 4}, 0.5, 0.25, 3).to_dict()}
     yield Target("trial", ".json", lambda p: read_trial(p, {"seed": 0}), [json.dumps(identity).encode()], 4)
     rows, statements = [{"method": "m", "rule": "none", "seed": 0}], [{"kind": "note", "text": "v"}]
-    results = json.dumps({"rows": rows, "statements": statements, "interval": "t"}).encode()
+    results = json.dumps({"rows": rows, "statements": statements}).encode()
     yield Target("results", ".json", lambda p: ReportSource.read(placed(p, "results.json")), [results], 4)
 
 

@@ -31,6 +31,7 @@ NAMES = {
     list: "a list",
     NoneType: "none",
 }
+OBJECTS: dict[Any, type] = {Mapping: dict, list: list}  # in JSON, for annotations that say of what they are
 MOST_LEVELS = 64  # nested objects and lists in a configuration, or record
 
 
@@ -38,8 +39,8 @@ def fits(value: object, kind: Any) -> bool:
     """Whether a value fits a type annotation; an integer is a number too, but True and False are neither.
 
     Args:
-        kind: annotation: int, float, bool, str, None, dict, list, a Literal, a Sequence of one of these, or a
-            union of them.
+        kind: annotation: int, float, bool, str, None, dict, list, a Mapping, a Literal, a Sequence of one of these, or
+            a union of them.
 
     Example:
         >>> fits(3, float | None), fits("3", float | None), fits(True, int), fits([1, 2], Sequence[int])
@@ -56,7 +57,7 @@ def fits(value: object, kind: Any) -> bool:
         return isinstance(value, Real) and not isinstance(value, bool) and _is_finite(value)
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
-    return isinstance(value, kind)
+    return isinstance(value, OBJECTS.get(origin, kind))
 
 
 def _is_finite(value: Real) -> bool:
@@ -80,7 +81,7 @@ def description(kind: Any) -> str:
         return f"one of {', '.join(map(repr, parts))}"
     if origin is Sequence:
         return f"a list with {description(parts[0])} in each place"
-    return NAMES[kind]
+    return NAMES[OBJECTS.get(origin, kind)]
 
 
 def kind_fault(name: str, value: object, kind: Any) -> str | None:

@@ -65,6 +65,14 @@ def test_words_are_the_reasons_for_a_text(method: str) -> None:
     assert total == pytest.approx(posterior.logs[0, 0] - posterior.logs[0, rival], abs=1e-4)
 
 
+def test_a_class_at_the_top_has_one_node_to_speak_for() -> None:
+    flat = Taxonomy.from_paths([("cat",), ("car",)])
+    labels = [label for label in LABELS if label in flat.class_names]
+    texts = [text for text, label in zip(TEXTS, LABELS, strict=True) if label in flat.class_names]
+    (why,) = HierarchicalClassifier(flat, method="siblings").fit(texts, labels).explain(["a furry cat"])
+    assert [each["node"] for each in why["reasons"]] == ["cat"]
+
+
 def test_columns_have_the_names_of_a_table_and_nodes_their_paths_where_a_name_is_not_unique() -> None:
     pandas = pytest.importorskip("pandas")
     tree = Taxonomy.from_paths([("cats", "wild"), ("cats", "tame"), ("dogs", "wild")])

@@ -64,7 +64,6 @@ from .rows import InputBatch as InputBatch
 from .rows import Source as Source
 from .rows import SourceOptions as SourceOptions
 from .rows import in_batches as in_batches
-from .splits import LEAST_CALIBRATION as LEAST_CALIBRATION
 from .splits import SPLITS as SPLITS
 from .splits import Purpose as Purpose
 from .splits import TextArray as TextArray

@@ -8,7 +8,6 @@ from .device import SingleDevice as SingleDevice
 from .device import available_device as available_device
 from .device import launched as launched
 from .device import random_state_kept as random_state_kept
-from .embedding import Embedded as Embedded
 from .embedding import EmbeddingError as EmbeddingError
 from .embedding import check_kind as check_kind
 from .embedding import embed as embed

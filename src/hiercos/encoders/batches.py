@@ -55,12 +55,10 @@ class LabelledSamples(Samples, Protocol):
 
 
 @dataclass(frozen=True)
-class LabelledInputs:
-    """Samples of any type with their classes."""
+class SamplesOf:
+    """Samples that are made from others; a subclass says how."""
 
     samples: Samples
-    labels: Tensor  # label of each sample, a class index or C + node, shape (M,), int64
-    label_sets: Tensor | None = None  # see `LabelledSamples`
 
     @property
     def at_once(self) -> int:
@@ -68,16 +66,24 @@ class LabelledInputs:
         return self.samples.at_once
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.samples)
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
+        """Batches of the samples."""
+        return self.samples.batches(parts, seed=seed)
+
+
+@dataclass(frozen=True)
+class LabelledInputs(SamplesOf):
+    """Samples of any type with their classes."""
+
+    labels: Tensor  # label of each sample, a class index or C + node, shape (M,), int64
+    label_sets: Tensor | None = None  # see `LabelledSamples`
 
     def to(self, device: torch.device) -> "LabelledInputs":
         """The same samples with their classes on a device."""
         sets = None if self.label_sets is None else self.label_sets.to(device)
         return replace(self, labels=self.labels.to(device), label_sets=sets)
-
-    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
-        """Batches of the samples."""
-        return self.samples.batches(parts, seed=seed)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from hiercos.data import Inputs, Kind, ProgressCallback
 from hiercos.encoders.backbones import Backbone, BackboneError, blank_sample, load_backbone
-from hiercos.encoders.batches import RAW_AT_ONCE, RawSamples, Samples
+from hiercos.encoders.batches import RAW_AT_ONCE, RawSamples, Samples, SamplesOf
 from hiercos.encoders.device import DeviceContext
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import SparseMatrix, csr_tensor
@@ -60,20 +60,11 @@ class LabelledVectors(VectorSamples):
 
 
 @dataclass(frozen=True)
-class ReportedSamples:
+class ReportedSamples(SamplesOf):
     """Samples that report their progress to a callback."""
 
-    samples: Samples
     callback: ProgressCallback
     already: int = 0  # number of samples that were finished earlier
-
-    @property
-    def at_once(self) -> int:
-        """See `Samples`."""
-        return self.samples.at_once
-
-    def __len__(self) -> int:
-        return len(self.samples)
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
         """Batches of the samples; a batch counts as finished when the next is requested."""
@@ -270,26 +261,17 @@ class FineTunedEncoder:
 
 
 @dataclass(frozen=True)
-class EmbeddedSamples:
+class EmbeddedSamples(SamplesOf):
     """Samples as features of a frozen backbone, computed batch by batch."""
 
-    raw: RawSamples
     backbone: Backbone
     context: DeviceContext
-
-    @property
-    def at_once(self) -> int:
-        """See `Samples`."""
-        return self.raw.at_once
-
-    def __len__(self) -> int:
-        return len(self.raw)
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
         """Features of each part, shape (B, F), float32."""
         self.backbone.to(self.context.device).eval()
         channels_last(self.backbone)
-        for batch in self.raw.batches(parts, seed=seed):
+        for batch in self.samples.batches(parts, seed=seed):
             yield backbone_features(self.context, self.backbone, batch)
 
 

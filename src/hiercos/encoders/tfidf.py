@@ -28,19 +28,12 @@ WORD = r"(?u)\b\w+\b"  # a word may have one letter
 
 @dataclass(frozen=True)
 class NgramKind:
-    """A kind of n-grams.
+    """A kind of n-grams."""
 
-    Attributes:
-        analyzer: "word", or "char_wb" for characters within words that are padded with spaces.
-        shortest: length of the shortest n-gram, in words or characters.
-        longest: length of the longest n-gram.
-        lowercase: whether capital letters count as small ones.
-    """
-
-    analyzer: Analyzer
-    shortest: int
-    longest: int
-    lowercase: bool = True
+    analyzer: Analyzer  # "word", or "char_wb" for characters within words that are padded with spaces
+    shortest: int  # length of the shortest n-gram, in words or characters
+    longest: int  # length of the longest n-gram
+    lowercase: bool = True  # whether capital letters count as small ones
 
     def vectorizer(self, **options: Any) -> Any:
         """TfidfVectorizer of scikit-learn for these n-grams."""
@@ -100,17 +93,11 @@ def suitable_kinds(texts: Sequence[str]) -> tuple[NgramKind, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Ngrams:
-    """Weighted n-grams of one kind.
+    """Weighted n-grams of one kind."""
 
-    Attributes:
-        kind: kind of the n-grams.
-        vocabulary: n-grams in column order.
-        idf: inverse document frequency of each, shape (V,).
-    """
-
-    kind: NgramKind
-    vocabulary: tuple[str, ...]
-    idf: Float32Array
+    kind: NgramKind  # kind of the n-grams
+    vocabulary: tuple[str, ...]  # n-grams in column order
+    idf: Float32Array  # inverse document frequency of each, shape (V,)
 
     @classmethod
     def fit(cls, kind: NgramKind, texts: Sequence[str]) -> "Ngrams":

@@ -132,7 +132,8 @@ class SiblingHead(nn.Module):
     def contributions(self, given: Comparison) -> Tensor:
         """See `Contributions`: to the margins of the two siblings at which the paths part; below them scores vary."""
         paths = self.tree.path_table(self.tree.leaves)
-        columns, own, others = given.columns.cpu(), *(paths[part.cpu()] for part in (given.classes, given.rivals))
+        columns = given.columns.cpu()
+        own, others = (paths[part.cpu().numpy()] for part in (given.classes, given.rivals))
         parting, pairs = (own != others).argmax(axis=1), np.arange(len(own))
         weights = self.matrix[columns.numpy()] if self.values.ndim == 1 else self.values.cpu()[columns].numpy()
         differences = weights[:, own[pairs, parting]] - weights[:, others[pairs, parting]]  # (E, P)

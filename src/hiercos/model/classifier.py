@@ -88,6 +88,16 @@ class Classifier(BaseClassifier[ReadConfig]):
         """All kinds that it takes, its own first: a model with a frozen backbone also takes the backbone's features."""
         return (self.kind, "vectors") if isinstance(self.encoder, FrozenEncoder) else (self.kind,)
 
+    @property
+    def kept(self) -> dict[str, int]:
+        """How much of its training data its folder holds: numbers of n-grams, and of samples as features or scores."""
+        encoder = self.encoder.tfidf if isinstance(self.encoder, JoinedEncoder) else self.encoder
+        return {
+            "n-grams": encoder.features.width if isinstance(encoder, TfidfEncoder) else 0,
+            "remembered samples": 0 if self.memory is None else len(self.memory),
+            "calibration scores": 0 if self.calibration is None else len(self.calibration.first),
+        }
+
     def read_size(self, config: ReadConfig | None) -> int:
         """Number of inputs to read at a time: whole batches, and at least one."""
         size = VECTORS_READ if self.kind == "vectors" else RAW_READ

@@ -86,11 +86,6 @@ def cifar100(root: Path) -> Dataset:
     )
 
 
-def is_present(root: Path) -> bool:
-    """Whether the archive or the folder is below the root."""
-    return _found(root) is not None
-
-
 def _found(root: Path) -> Path | None:
     """The first location with the files: the folder, the archive, or the root itself."""
     for place in (root / FOLDER, root / f"{FOLDER}.tar.gz", root):
@@ -184,7 +179,7 @@ CIFAR100 = BuiltIn(
     description="60,000 images of 32 x 32 pixels in the paper's 2 > 4 > 8 > 20 > 100 classes",
     origin="Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
     where=LAYOUT,
-    found=is_present,
+    found=_found,
     read=cifar100,
     classes=100,
     levels=5,

@@ -64,8 +64,8 @@ def rows_for_report(posterior: Posterior, labels: IntArray) -> IntArray:
 
 
 def report_inputs_file(inputs: Inputs, rows: IntArray) -> dict[str, str]:
-    """The file INPUTS with the inputs of the given rows, by its name; none for vectors, which nobody can look at."""
-    if inputs.kind == "vectors":
+    """The file INPUTS with the inputs of the given rows, by its name; none for vectors, and without rows."""
+    if inputs.kind == "vectors" or not len(rows):
         return {}
     shown = [{"row": row, "name": inputs.name(row), **_shown(inputs, row)} for row in rows.tolist()]
     return {INPUTS: json.dumps({"inputs": shown}, ensure_ascii=False) + "\n"}

@@ -59,6 +59,8 @@ class Settings:
             again, any other is trained again. "auto" for what gains (docs/training.md); always without such samples.
         targets: whether samples are set aside for an exact guarantee of the targets of back-off.
         memory: number of training samples of each label that the model keeps, as features, for `extend`.
+        keep_inputs: whether the folder keeps samples: the texts or images of the worst mistakes for the report, and
+            the memory.
         dim: largest number of dense features of sparse vectors, for methods that do not take these as they are.
         precision: "32-true", "bf16-mixed" or "16-mixed", as Lightning Fabric names them.
         standardize: whether features are scaled to mean 0 and variance 1 over the training data; ignored if a backbone
@@ -91,6 +93,7 @@ class Settings:
     refit: bool | Literal["auto"] = "auto"
     targets: bool = False
     memory: int = 0
+    keep_inputs: bool = True
     dim: int = 256
     precision: Precision = "32-true"
     standardize: bool = True

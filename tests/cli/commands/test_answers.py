@@ -19,7 +19,7 @@ from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.cli.app import run
 from hiercos.data import completed, load_dataset
 from hiercos.errors import HiercosWarning
-from hiercos.hub import load_pipeline
+from hiercos.hub import PretrainedModel, load_pipeline
 from hiercos.model import Classifier
 from trees import TOY17
 
@@ -326,6 +326,8 @@ def test_an_estimator_guarantees_a_target_only_if_it_set_samples_aside_and_else_
     plain = HierarchicalClassifier(TOY17, **settings, memory=5).fit(features, labels)
     with pytest.warns(HiercosWarning, match=UNSURE):
         assert plain.predict_node(features, target_containment=0.9).guarantee == ""
+    with pytest.warns(HiercosWarning, match=UNSURE):
+        load_pipeline(PretrainedModel(plain.classifier_), device="cpu")(features, target_containment=0.9)
     aside = HierarchicalClassifier(TOY17, **settings, memory=5, options={"targets": True}).fit(features, labels)
     for fitted in (aside, aside.extend(features, labels)):
         decision = fitted.predict_node(features, target_containment=0.9)

@@ -4,7 +4,7 @@ import csv
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,10 +102,6 @@ class AnswerTableOptions:
         check_target("--output", self.output)
         return chosen
 
-    def streamed(self, chosen: str) -> "AbstractContextManager[Callable[[AnswerColumns], None]]":
-        """A function that writes a batch of columns in the chosen format; see `streamed`."""
-        return streamed(chosen, self.output, csv_safe=self.csv_safe, in_blocks=self.explain)
-
     @property
     def of_nodes(self) -> bool:
         """Whether to write the probabilities of all nodes instead of answers."""
@@ -191,7 +187,8 @@ def predict(
     say(*unlabelled.notes)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
     counts, is_counted = Counter[int | None](), table.counts_levels(bound.rule)
-    with counting as advance, table.streamed(chosen) as write_columns:
+    writing = streamed(chosen, table.output, csv_safe=table.csv_safe, in_blocks=table.explain)
+    with counting as advance, writing as write_columns:
         write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:

@@ -17,6 +17,7 @@ from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 ROOT_LABEL = "root"  # label of a sample that may be of any class, unless a node has this name
 SET_SIGN = "|"  # between the labels of a sample
 MOST_SHOWN = 3  # nodes of one name in a message
+LIKE_WORD, LIKE_PHRASE = 0.6, 0.75  # similarity of a suggestion; phrases of a taxonomy share many words
 MOST_CANDIDATES = 5000  # labels compared with an unknown one, so that a suggestion takes milliseconds
 
 
@@ -287,14 +288,14 @@ class LabelReader:
         wanted, taxonomy = text.strip().casefold(), self.taxonomy
         nodes = range(taxonomy.num_nodes) if inner else taxonomy.leaves.tolist()
         if PATH_SIGN in text:
-            labels = [taxonomy.path_text(node) for node in nodes[:MOST_CANDIDATES]]
+            folded = {(label := taxonomy.path_text(node)).casefold(): label for node in nodes[:MOST_CANDIDATES]}
         else:
-            labels = [taxonomy.names[node] for node in nodes] + [taxonomy.ids[node] for node in nodes if taxonomy.ids]
-        folded = {label.casefold(): label for label in labels}
+            folded = {taxonomy.ids[node].casefold(): taxonomy.ids[node] for node in nodes if taxonomy.ids}
+            folded |= {taxonomy.names[node].casefold(): taxonomy.short_text(node) for node in nodes}
         candidates = list(folded)
         if len(candidates) > MOST_CANDIDATES:
             candidates = list(islice((label for label in folded if label[:1] == wanted[:1]), MOST_CANDIDATES))
-        close = difflib.get_close_matches(wanted, candidates, n=1)
+        close = difflib.get_close_matches(wanted, candidates, n=1, cutoff=LIKE_PHRASE if " " in wanted else LIKE_WORD)
         return folded[close[0]] if close else None
 
 
