@@ -98,5 +98,5 @@ def _inputs(dataset: Dataset, shown: list[str], path: Path) -> Inputs:
 
 def _joined(first: Inputs, second: Inputs) -> Inputs:
     if isinstance(first, ImageFiles) and isinstance(second, ImageFiles):
-        return ImageFiles([*first.paths, *second.paths])
+        return ImageFiles([each.name(row) for each in (first, second) for row in range(len(each))])
     return Texts([*first.values(range(len(first))), *second.values(range(len(second)))])

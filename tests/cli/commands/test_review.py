@@ -63,8 +63,7 @@ def test_suspects_are_the_labels_that_were_changed(folder: Path, tmp_path: Path)
     out = tmp_path / "suspects.csv"
     assert run(["review", str(folder / "model"), str(tmp_path / "rows.csv"), "--suspects", "--output", str(out)]) == 0
     found = cells(out)
-    assert {rows[row][0] for row in wrong} <= {each["text"] for each in found}
-    assert len(found) < 20
+    assert {each["text"] for each in found[:2]} == {rows[row][0] for row in wrong}
     assert [float(row["probability"]) for row in found] == sorted(float(row["probability"]) for row in found)
 
 
