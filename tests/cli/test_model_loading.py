@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from blobs import cloud
+from blobs import written_cloud
 from hiercos.cli.app import run
 from hiercos.hub import PretrainedModel
 from trees import TOY17
@@ -13,13 +12,10 @@ from trees import TOY17
 
 def trained(folder: Path, rule: str = "none") -> tuple[str, str]:
     """Data of vectors and a model trained on them, in a folder."""
-    data, tree, model = (str(folder / name) for name in ("data.npz", "tree.json", "model"))
-    features, labels = cloud(TOY17, 340)
-    np.savez(data, features=features.numpy(), labels=labels.numpy())
-    TOY17.write(tree)
+    data, model = written_cloud(folder, TOY17, 340), str(folder / "model")
     settings = ["--method", "cross-entropy", "--rule", rule, "--epochs", "1", "--device", "cpu"]
-    assert run(["train", data, "--taxonomy", tree, *settings, "--out", model]) == 0
-    return data, model
+    assert run(["train", *data, *settings, "--out", model]) == 0
+    return data[0], model
 
 
 @pytest.mark.parametrize("rule", ["none", "crm"])

@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from blobs import cloud
+from blobs import cloud, written_cloud
 from colours import TREE, pixels, small_backbone
 from hiercos.cli.app import run
 from hiercos.data import Texts
@@ -34,10 +34,7 @@ huggingface_hub = pytest.importorskip("huggingface_hub")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that the command left, with options and a rule of its own."""
     folder = tmp_path_factory.mktemp("trained")
-    TOY17.write(folder / "tree.json")
-    features, labels = cloud(TOY17, 340)
-    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
-    words = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(folder / "model")]
+    words = ["train", *written_cloud(folder, TOY17, 340), "--out", str(folder / "model")]
     settings = ["--method", "hier-cos", "--rule", "crm", "--epochs", "3", "--lr", "0.02", "--set", "alpha=0.1"]
     assert run([*words, *settings, "--set", "width=24", "--device", "cpu"]) == 0
     return folder / "model"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from blobs import cloud
+from blobs import cloud, written_cloud
 from hiercos.cli.app import run
 from hiercos.cli.commands import compare as compare_module
 from hiercos.cli.commands.compare import VariantOptions, flat_baseline
@@ -33,11 +33,7 @@ METHODS = ["cross-entropy", "hier-cos"]
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """A data set as arguments."""
-    folder = tmp_path_factory.mktemp("data")
-    TOY17.write(folder / "tree.json")
-    features, labels = cloud(TOY17, 680)
-    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
-    return [str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json")]
+    return written_cloud(tmp_path_factory.mktemp("data"), TOY17, 680)
 
 
 @pytest.fixture

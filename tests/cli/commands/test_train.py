@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from blobs import cloud
+from blobs import cloud, written_cloud
 from hiercos import HierarchicalClassifier
 from hiercos.cli.app import run
 from hiercos.model import Classifier
@@ -24,10 +23,8 @@ from trees import TOY, TOY17
 def test_the_command_and_the_estimator_train_the_same_model(
     tmp_path: Path, words: list[str], parameters: dict[str, object]
 ) -> None:
-    TOY17.write(tmp_path / "tree.json")
     features, labels = cloud(TOY17, 510)
-    np.savez(tmp_path / "data.npz", features=features.numpy(), labels=labels.numpy())
-    data = [str(tmp_path / "data.npz"), "--taxonomy", str(tmp_path / "tree.json"), "--no-test", "--device", "cpu"]
+    data = [*written_cloud(tmp_path, TOY17, 510), "--no-test", "--device", "cpu"]
     assert run(["train", *data, *words, "--out", str(tmp_path / "command")]) == 0
     estimator = HierarchicalClassifier(TOY17, **parameters).fit(features.numpy(), labels.numpy())
     estimator.save(tmp_path / "estimator")
