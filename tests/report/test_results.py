@@ -4,16 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from hiercos.report import (
-    best_flat_variant,
-    checked_reference,
-    comparison_results,
-    result_row,
-    results_csv,
-    summarize,
-    t_interval,
-)
-from hiercos.report.results import ReferenceVariantError
+from hiercos.report import checked_reference, comparison_results, result_row, summarize, t_interval
+from hiercos.report.results import ReferenceVariantError, best_flat_variant, results_csv
 from records import record
 
 
