@@ -219,17 +219,11 @@ class RowOptions:
 
 @dataclass(frozen=True)
 class BoundRequest:
-    """The rule under a request, and the classes allowed in each row.
+    """The rule under a request, and the classes allowed in each row."""
 
-    Attributes:
-        request: request of the options.
-        rule: rule to answer by.
-        weights: weights of the rows.
-    """
-
-    request: "AnswerRequest"
-    rule: "Rule"
-    weights: "Sequence[RowWeights]" = ()
+    request: "AnswerRequest"  # request of the options
+    rule: "Rule"  # rule to answer by
+    weights: "Sequence[RowWeights]" = ()  # weights of the rows
 
     @classmethod
     def of(
