@@ -261,10 +261,7 @@ def read_inputs(path: str | Path, *, kind: Kind, **options: Any) -> Source:
     if chosen.keep_columns and Path(path).suffix.lower() not in SAMPLE_TABLES:
         raise DataError(f"--keep-columns: expected {EXPECTED_TABLE} as input, got {path}")
     with reading(f"{path}: the inputs cannot be read", DataError):
-        found, faults = reader.rows(name, chosen, kind).usable(chosen)
-    if faults:
-        raise DataError(faults)
-    return found
+        return reader.rows(name, chosen, kind).checked(chosen)
 
 
 def _refuse_inputs(path: str | Path, kind: Kind) -> NoReturn:

@@ -32,7 +32,7 @@ def python_rows(inputs: Any, kind: Kind, *, on_error: str = "fail") -> Source:
         return Source("inputs", kind, lambda _: iter(()), 0)
     skips = on_error == "skip" and kind == "texts"
     source = Source.of(inputs if isinstance(inputs, Inputs) else as_inputs(inputs, kind, check=not skips))
-    return _without_faulty(source) if skips else source
+    return source.checked(SourceOptions(on_error="skip")) if skips else source
 
 
 def _read(items: Iterator[Any], kind: Kind, size: int, on_error: str) -> Iterator[InputBatch]:
@@ -41,14 +41,6 @@ def _read(items: Iterator[Any], kind: Kind, size: int, on_error: str) -> Iterato
         for rows in python_rows(batch, kind, on_error=on_error).read(size):
             yield replace(rows, numbers=[first + number for number in rows.numbers])
         first += len(batch)
-
-
-def _without_faulty(source: Source) -> Source:
-    """The rows that can be used; a DataError if none can."""
-    usable, faults = source.usable(SourceOptions(on_error="skip"))
-    if faults:
-        raise DataError(faults)
-    return usable
 
 
 def as_inputs(inputs: Any, kind: Kind, *, check: bool = True) -> Inputs:

@@ -136,6 +136,13 @@ class Source:
             return rows
         raise DataError(f"{self.name}: expected at least one sample")
 
+    def checked(self, options: SourceOptions) -> "Source":
+        """The rows without those that are left out; a DataError with every fault, see `usable`."""
+        found, faults = self.usable(options)
+        if faults:
+            raise DataError(faults)
+        return found
+
     def usable(self, options: SourceOptions, at_once: int = CHECKED_AT_ONCE) -> tuple["Source", Sequence[str]]:
         """The rows without those that are left out, and a sentence for each fault, after a first pass over them.
 

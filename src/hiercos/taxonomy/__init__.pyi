@@ -1,4 +1,3 @@
-from .build import check_is_taxonomy as check_is_taxonomy
 from .build import check_tree as check_tree
 from .catalogue import CATALOGUE as CATALOGUE
 from .catalogue import check_taxonomy_source as check_taxonomy_source
@@ -80,3 +79,4 @@ from .tree import PATH_SIGN as PATH_SIGN
 from .tree import AnyArray as AnyArray
 from .tree import IntArray as IntArray
 from .tree import Taxonomy as Taxonomy
+from .tree import check_is_taxonomy as check_is_taxonomy

@@ -420,3 +420,16 @@ def _frozen(values: ArrayLike) -> IntArray:
     array = np.array(values, dtype=np.int64)
     array.setflags(write=False)
     return array
+
+
+def check_is_taxonomy(value: object) -> None:
+    """Raise a `TypeError` for a value that is not a `Taxonomy`, such as a list of paths.
+
+    Example:
+        >>> check_is_taxonomy([("pet", "cat"), ("pet", "dog")])
+        Traceback (most recent call last):
+        TypeError: taxonomy: expected a Taxonomy, got a list; Taxonomy.from_paths or from_edges builds one
+    """
+    if not isinstance(value, Taxonomy):
+        kind = type(value).__name__
+        raise TypeError(f"taxonomy: expected a Taxonomy, got a {kind}; Taxonomy.from_paths or from_edges builds one")

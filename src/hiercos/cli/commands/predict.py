@@ -192,8 +192,9 @@ def predict(
         write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
-            asked = bound.posterior(posterior, batch.numbers)
-            found = table.columns(batch, asked, bound.rule, opened.contributions)
+            for change in bound.changes:
+                posterior = change(posterior, batch.numbers)
+            found = table.columns(batch, posterior, bound.rule, opened.contributions)
             if chosen != "json":
                 found.pop("reasons", None)  # which do not fit a cell
             if is_counted:
