@@ -26,33 +26,22 @@ RowDifference = Callable[[str, str, str], tuple[float, float, float]]
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The recommended variant of a comparison.
+    """The recommended variant of a comparison."""
 
-    Attributes:
-        variant: recommended variant.
-        record: record of the run to ship.
-        statements: the recommendation and its reasons.
-    """
-
-    variant: Variant
-    record: Record
-    statements: tuple[Statement, ...]
+    variant: Variant  # recommended variant
+    record: Record  # record of the run to ship
+    statements: tuple[Statement, ...]  # the recommendation and its reasons
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The rows that decide.
+    """The rows that decide."""
 
-    Attributes:
-        values: values (S, M) of one of `CRITERIA` for each seed and row, nan where a row does not count, by the names
-            of variant and metric.
-        rows: the rows in words, such as "606 validation rows".
-        held_out: whether these are rows other than those of the test split.
-    """
-
+    # values (S, M) of one of `CRITERIA` for each seed and row, nan where a row does not count, by the names of
+    # variant and metric
     values: Callable[[str, str], FloatArray]
-    rows: str
-    held_out: bool = True
+    rows: str  # the rows in words, such as "606 validation rows"
+    held_out: bool = True  # whether these are rows other than those of the test split
     _found: dict[tuple[str, str], float] = field(default_factory=dict, init=False, repr=False)
 
     def loss(self, variant: Variant, name: str) -> float:
