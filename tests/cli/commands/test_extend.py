@@ -330,3 +330,29 @@ def test_one_level_of_hier_cos_is_exported_with_its_costs(tmp_path: Path, capsys
     assert {row["class"] for row in rows} == {"pet", "vehicle"}
     assert run(["export", model, "--onnx", str(tmp_path / "a.onnx"), "--level", "3"]) == 2
     assert "expected a level from 1 to 2, got 3" in capsys.readouterr().err
+
+
+def test_wrong_answers_and_those_that_change_between_two_models_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, wrong = write_data(tmp_path / "data.npz", ["cat", "dog", "car"]), tmp_path / "wrong.csv"
+    old = str(Path(trained(OLD, data, "--method", "cross-entropy", "--epochs", "1")).rename(tmp_path / "old"))
+    new = trained(OLD, data, "--method", "cross-entropy", "--epochs", "30")
+    accuracy = evaluated(old, data, capsys)["top1"], evaluated(new, data, capsys)["top1"]
+    assert run(["evaluate", old, str(data), "--errors", str(wrong)]) == 0
+    with wrong.open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == round(24 * (1 - accuracy[0])) > 5
+    assert list(rows[0]) == ["row", "input", "truth", "answer", "distance", "confidence"]
+    assert all(row["truth"] != row["answer"] and row["input"] == f"vector {row['row']}" for row in rows)
+    assert [row["distance"] for row in rows] == sorted((row["distance"] for row in rows), reverse=True)
+    capsys.readouterr()
+    assert run(["evaluate", new, str(data), "--against", old, "--format", "json"]) == 0
+    every, *branches = json.loads(capsys.readouterr().out)
+    assert (every["branch"], every["samples"]) == ("all", 24)
+    assert (every["top1_before"], every["top1"]) == pytest.approx(accuracy)
+    assert every["gained"] - every["lost"] == round(24 * (accuracy[1] - accuracy[0])) > 5
+    assert [each["branch"] for each in branches] == ["pet", "vehicle"]
+    for name in ("samples", "changed", "gained", "lost"):
+        assert sum(each[name] for each in branches) == every[name]
+    assert run(["evaluate", new, str(data), "--against", old, "--errors", str(wrong)]) == 2
