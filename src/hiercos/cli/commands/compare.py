@@ -263,7 +263,7 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
 
     rows = dataset.training_rows
     check_one_label_each(dataset)
-    if not (dataset.labels[dataset.rows("test")] < dataset.taxonomy.num_classes).any():
+    if not dataset.is_class[dataset.rows("test")].any():
         raise DataError(f"{dataset.name}: no test row is labelled with a class, so answers cannot be compared")
     labels = torch.tensor(dataset.labels[rows])
     for name in methods:
