@@ -143,7 +143,7 @@ def test_a_graph_goes_through_train_evaluate_and_predict(
     assert by_class == {"fish": ["water", "pet"], "dog": ["pet"], "ship": ["water"]}
     assert run(["predict", model, str(data), "--confidence", "0.9", "--explain"]) == 0
     (first, *_) = csv.DictReader(capsys.readouterr().out.splitlines())
-    assert {"ancestors", "level", "next", "probability_3", "runner_up_3"} <= first.keys()
+    assert {"ancestors", "level", "next", "runner_up", "because"} <= first.keys()
     assert run(["train", str(data), "--taxonomy", str(tmp_path / "tree.json"), "--method", "hxe", "--out", "x"]) == 2
     assert "method 'hxe' needs a tree, got a graph with 1 node of several parents" in capsys.readouterr().err
 

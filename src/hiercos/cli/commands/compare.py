@@ -258,7 +258,7 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
     from hiercos.methods import METHODS
 
     check_one_label_each(dataset)
-    if not (dataset.labels[dataset.rows("test")] < dataset.taxonomy.num_classes).any():
+    if not dataset.is_class[dataset.rows("test")].any():
         raise DataError(f"{dataset.name}: no test row is labelled with a class, so answers cannot be compared")
     for name in methods:
         METHODS.check_taxonomy(name, dataset.taxonomy)
