@@ -189,6 +189,8 @@ def compare(
     """
     for group in (shown, search, training, variants):
         group.check()
+    if "folds" in training.given and (search.tune or search.shots):
+        raise OptionError("--folds cannot be combined with --tune or --shots, which choose on validation rows")
     options.check_out(out)
     columns.check(data)
     device_options.check_names()
@@ -261,7 +263,7 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
 
     rows = dataset.training_rows
     check_one_label_each(dataset)
-    if not (dataset.labels[dataset.rows("test")] < dataset.taxonomy.num_classes).any():
+    if not dataset.is_class[dataset.rows("test")].any():
         raise DataError(f"{dataset.name}: no test row is labelled with a class, so answers cannot be compared")
     labels = torch.tensor(dataset.labels[rows])
     for name in methods:
