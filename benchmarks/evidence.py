@@ -39,7 +39,7 @@ def figures(fitted: HeldOut, measured: HeldOut, taxonomy: Taxonomy, evidence: Ev
     known = measured.of_classes(taxonomy)
     if evidence is not None:
         known = known.shifted(found.added_factor * evidence.constants.numpy())
-    posterior, values = found.posterior(known.scores, taxonomy), {"factor": 1 + found.added_factor}
+    posterior, values = found.posterior(known.scores), {"factor": 1 + found.added_factor}
     for name, decided in found.fitted({each: rule(each) for each in RULES}).items():
         rows = suite_values(labels=known.labels, taxonomy=taxonomy, **ruled_tensors(decided, posterior))
         means = SuiteSums.empty(taxonomy).plus(SuiteSums.of(rows, known.labels, taxonomy)).means(taxonomy)

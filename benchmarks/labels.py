@@ -38,10 +38,10 @@ from hiercos.data import Dataset, load_dataset
 from hiercos.encoders import launched
 from hiercos.methods import METHODS
 from hiercos.model import Classifier, evaluate
-from hiercos.options import batch_size_for
 from hiercos.paper import level_costs, level_model
 from hiercos.taxonomy import IntArray, Taxonomy
 from hiercos.training import Settings, features_of, fit
+from hiercos.training.settings import batch_size_for
 
 WIDTH = 256
 Figures = TypeVar("Figures")  # of a run, as JSON values

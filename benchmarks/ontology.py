@@ -38,7 +38,6 @@ from hiercos.decisions import Posterior, rule
 from hiercos.methods import METHODS
 from hiercos.metrics import functional as HF
 from hiercos.model import Classifier
-from hiercos.paper.wordnet import read_wordnet
 from hiercos.taxonomy import IntArray, Taxonomy, part_above, part_below, taxonomy_facts, tree_lines
 
 ABNORMALITY = "HP:0000118"  # "Phenotypic abnormality"; beside it are modes of inheritance, frequencies and the like
@@ -98,8 +97,8 @@ def graph(asked: argparse.Namespace) -> None:
         with TemporaryDirectory() as folder:
             path, under = SOURCES[name](Path(folder))
             start = time.process_time()
-            ontology = read_wordnet(path) if name == "wordnet" else Taxonomy.read(path)
-            taxonomy = part_below(ontology, ontology.ids.index(under))
+            ontology = wordnet_nouns(path) if name == "wordnet" else Taxonomy.read(path)
+            taxonomy = part_below(ontology, (ontology.ids or ontology.names).index(under))
             read = time.process_time()
             taxonomy_facts(taxonomy)
             list(tree_lines(taxonomy, depth=3, children=10))
@@ -124,6 +123,19 @@ def mondo(folder: Path) -> tuple[Path, str]:
                 file.write(f"\n[Term]\nid: {given_id}\nname: {term['label']}\n")
                 file.writelines(f"is_a: {above}\n" for above, steps in term["ancestors"].items() if steps == 1)
     return path, "MONDO:0000001"
+
+
+def wordnet_nouns(path: Path) -> Taxonomy:
+    """WordNet's nouns below their hypernyms, named `n` and the offset as in ImageNet."""
+    edges = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("  "):  # the licence
+            fields = line.split()
+            count = 4 + 2 * int(fields[3], 16)  # place of the number of pointers; a number follows each word
+            places = range(count + 1, count + 1 + 4 * int(fields[count]), 4)
+            above = [f"n{fields[place + 1]}" for place in places if fields[place] in ("@", "@i")]
+            edges += [(parent, f"n{fields[0]}") for parent in above or [""]]
+    return Taxonomy.from_edges(edges)
 
 
 SOURCES: dict[str, Callable[[Path], tuple[Path, str]]] = {

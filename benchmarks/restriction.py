@@ -14,12 +14,12 @@ from time import process_time
 
 import numpy as np
 
-from hiercos.csv_text import csv_text
 from hiercos.data import InputBatch, Vectors, load_dataset
 from hiercos.decisions import AnswerRequest, Posterior
 from hiercos.decisions.posterior import classes_at_or_below
 from hiercos.evaluation import RowWeights
 from hiercos.model import Classifier, answer_columns
+from hiercos.storage import csv_text
 from hiercos.taxonomy import IntArray, Taxonomy
 
 

@@ -50,6 +50,7 @@ with SHEET.open(encoding="utf-8-sig", newline="") as stream, TemporaryDirectory(
 
 record = model.record
 print(f"test top-1 {record.metrics['top1']:.3f}  HOPS {record.metrics['hops']:.3f}")
-(answer,) = model.classifier.answers("wireless controller for the xbox", explain=True)
-for number, level in enumerate(header, start=1):
-    print(f"{level}: {answer[level]} ({answer[f'probability_{number}']:.0%})")
+(answer,) = model.classifier.answers("wireless controller for the xbox", explain=True, level_confidences=True)
+for level in header:
+    print(f"{level}: {answer[level]} ({answer[f'{level}_confidence']:.0%})")
+print("because:", answer["because"])

@@ -1,5 +1,7 @@
 """A small learnable problem over any taxonomy: a cloud of vectors around a point for each class."""
 
+from pathlib import Path
+
 import numpy as np
 import torch
 
@@ -26,3 +28,11 @@ def blob_data(taxonomy: Taxonomy = TOY, count: int = 120) -> Features:
     features, labels = cloud(taxonomy, count)
     split = np.array(["train", "train", "train", "val", "test"])[np.arange(count) // taxonomy.num_classes % 5]
     return features_of(Dataset("blobs", taxonomy, Vectors(features.numpy()), taxonomy.leaves[labels.numpy()], split))
+
+
+def written_cloud(folder: Path, taxonomy: Taxonomy, count: int) -> list[str]:
+    """Arguments of a command for a cloud without splits, written as data.npz with its tree.json."""
+    taxonomy.write(folder / "tree.json")
+    features, labels = cloud(taxonomy, count)
+    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
+    return [str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json")]

@@ -32,6 +32,7 @@ from folders import resealed
 from hiercos import Taxonomy
 from hiercos.benchmark import ReportSource
 from hiercos.benchmark.tune import TrialResult, read_trial
+from hiercos.checks import json_object
 from hiercos.data import load_dataset, read_inputs
 from hiercos.data.images.decoding import decoded
 from hiercos.decisions import HeldOutChains, rule
@@ -39,16 +40,8 @@ from hiercos.encoders import TextFeatures
 from hiercos.encoders.backbones.preprocessing import read_image_transform
 from hiercos.encoders.backbones.weights import read_weights
 from hiercos.encoders.encoder import TfidfEncoder
-from hiercos.encoders.feature_file import FeatureFile
 from hiercos.errors import FaultsError
-from hiercos.evaluation import (
-    read_class_prior,
-    read_costs,
-    read_labelled_images,
-    read_row_nodes,
-    read_row_priors,
-    read_scores,
-)
+from hiercos.evaluation import read_labelled_images, read_scores
 from hiercos.methods import Model
 from hiercos.model import Classifier, Memory, ModelError
 from hiercos.model.persistence import FORMAT, TAXONOMY, VOCABULARY, WEIGHTS, read_config
@@ -63,7 +56,6 @@ from hiercos.onnx.format import (
     sealed,
     text_map_content,
 )
-from hiercos.options import json_object
 from hiercos.paper.recipes import read_recipe, recipes_folder
 from hiercos.records import RECORD_FILE, read_records, records_json
 from hiercos.storage import CONFIG, DIGEST, FILES, Folder, opened, sha256
@@ -76,72 +68,25 @@ CORPUS = Path(__file__).parent / "corpus"
 SECONDS = 2  # longest time of the processor for one input
 LIGHT = 4  # inputs of the other readers for each of one that is slow, which has the weight 1
 TREE = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
-SIGNS = [
-    b"\x00",
-    b"\xff",
-    b"\n",
-    b"\r",
-    b",",
-    b'"',
-    b"'",
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b"(",
-    b":",
-    b"\t",
-    b"\\",
-    b"-1",
-    b"1e999",
-]
-TOKENS = [
-    b"99999999999999999999",
-    b"null",
-    b"true",
-    b"NaN",
-    b"\xef\xbb\xbf",
-    b"e\xcc\x81",
-    b"\xe2\x80\xae",
-    b"[" * 500,
-    b"{" * 200,
-]
-TOKENS += [
-    b'"a":',
-    b"&x *x",
-    b"!!python/object/apply:os.system",
-    b"is_a: T:1",
-    b" > ",
-    b"__import__",
-    b"-" * 40,
-    b"0x7fffffff",
-]
-
-
-WORD = re.compile(
-    rb'"[^"\n]{0,80}"|[\w.+-]{1,80}|[\[{][^\[\]{}]{0,80}[\]}]'
-)  # a text, a number, a short list or object
+SIGNS = [sign.encode("latin-1") for sign in "\x00\xff\n\r,\"'{}[](:\t\\"] + [b"-1", b"1e999"]
+TOKENS = [b"99999999999999999999", b"null", b"true", b"NaN", b"\xef\xbb\xbf", b"e\xcc\x81", b"\xe2\x80\xae", b"[" * 500]
+TOKENS += [b"{" * 200, b'"a":', b"&x *x", b"!!python/object/apply:os.system", b"is_a: T:1", b" > ", b"__import__"]
+TOKENS += [b"-" * 40, b"0x7fffffff"]
+# a text, a number, a short list or object
+WORD = re.compile(rb'"[^"\n]{0,80}"|[\w.+-]{1,80}|[\[{][^\[\]{}]{0,80}[\]}]')
 VALUES = [b"null", b"true", b"-1", b"0", b"1.5", b"1e308", b"1e999", b"NaN", b'""', b'"x"', b"[]", b"{}", b"[[1]]"]
 VALUES += [b'{"a": 1}', b"9" * 30, b"9" * 400, b"[" * 70 + b"]" * 70, b'"../../x"', b'"a\\u0000b"', b"4294967296"]
 
 
 @dataclass
 class Target:
-    """A reader under test.
+    """A reader under test."""
 
-    Attributes:
-        name: name in reports, and of its folder in the corpus.
-        suffix: file extension, by which readers choose a format.
-        read: function that reads the file.
-        seeds: contents of valid files.
-        weight: share of the inputs.
-    """
-
-    name: str
-    suffix: str
-    read: Callable[[Path], object]
-    seeds: list[bytes]
-    weight: int = 1
+    name: str  # name in reports, and of its folder in the corpus
+    suffix: str  # file extension, by which readers choose a format
+    read: Callable[[Path], object]  # function that reads the file
+    seeds: list[bytes]  # contents of valid files
+    weight: int = 1  # share of the inputs
     pool: list[bytes] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
 
@@ -152,67 +97,48 @@ def array_file(**arrays: Any) -> bytes:
     return stream.getvalue()
 
 
-def whole(inputs: Any) -> object:
-    return [len(batch) for batch in inputs.batches(7)]
+def batches_of(kind: str) -> Callable[[Path], object]:
+    """A reader of inputs without labels."""
+    return lambda path: [len(batch) for batch in read_inputs(path, kind=kind).batches(7)]
 
 
 def taxonomy_targets(folder: Path) -> Iterator[Target]:
-    for form, suffix in [("csv", ".csv"), ("csv", ".tsv"), ("edges", ".csv"), ("lines", ".txt"), ("json", ".json")]:
+    forms = [("csv", ".csv", 8), ("csv", ".tsv", 8), ("edges", ".csv", 8), ("lines", ".txt", 8), ("json", ".json", 8)]
+    for form, suffix, weight in [*forms, ("yaml", ".any", 2), ("newick", ".any", 8)]:
         TREE.write(folder / f"t{suffix}", format=form)
-        yield Target(
-            f"taxonomy-{form}{suffix}",
-            suffix,
-            lambda p, form=form: read_taxonomy(p, format=form),
-            [(folder / f"t{suffix}").read_bytes()],
-            8,
-        )
-    for form, weight in [("yaml", 2), ("newick", 8)]:
-        TREE.write(folder / "t.any", format=form)
-        yield Target(
-            f"taxonomy-{form}",
-            ".any",
-            lambda p, form=form: read_taxonomy(p, format=form),
-            [(folder / "t.any").read_bytes()],
-            weight,
-        )
+        name = f"taxonomy-{form}{suffix.removesuffix('.any')}"
+        seed = (folder / f"t{suffix}").read_bytes()
+        yield Target(name, suffix, partial(read_taxonomy, format=form), [seed], weight)
     obo = b"format-version: 1.2\nontology: x\n\n[Term]\nid: T:1\nname: pet\n\n[Term]\nid: T:2\nname: cat\n"
     obo += b'is_a: T:1 ! pet\nsynonym: "c" EXACT []\n'
     yield Target("taxonomy-obo", ".obo", read_taxonomy, [obo], 2)
 
 
-def data_targets(folder: Path) -> Iterator[Target]:
+def data_targets(_folder: Path) -> Iterator[Target]:
     table = b"text,label,split\na red car,car,train\na cat,pet > cat,train\nthe dog,dog,val\na car,car,test\n"
     lines = b'{"text": "a", "label": "cat", "split": "train"}\n{"text": "b", "label": "dog", "split": "val"}\n'
-
-    def samples(path: Path) -> object:
-        return load_dataset(path, taxonomy=TREE)
-
+    samples, texts, known = (
+        partial(load_dataset, taxonomy=TREE),
+        batches_of("texts"),
+        partial(read_scores, taxonomy=TREE),
+    )
     yield Target("table-csv", ".csv", samples, [table], 8)
-    yield Target("table-tsv", ".tsv", lambda p: whole(read_inputs(p, kind="texts")), [table.replace(b",", b"\t")], 8)
-    yield Target("table-jsonl", ".jsonl", lambda p: whole(read_inputs(p, kind="texts")), [lines], 8)
+    yield Target("table-tsv", ".tsv", texts, [table.replace(b",", b"\t")], 8)
+    yield Target("table-jsonl", ".jsonl", texts, [lines], 8)
     features = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
     split = ["train", "train", "train", "val", "test", "test"]
     stored = array_file(features=features, labels=np.array([0, 1, 2, 0, 1, 2]), split=np.array(split))
     yield Target("npz-dataset", ".npz", samples, [stored], 6)
-    yield Target(
-        "npz-vectors",
-        ".npz",
-        lambda p: whole(read_inputs(p, kind="vectors")),
-        [stored, array_file(features=features.T.copy().T)],
-        6,
-    )
+    by_columns = array_file(features=features.T.copy().T)
+    yield Target("npz-vectors", ".npz", batches_of("vectors"), [stored, by_columns], 6)
     scores = array_file(scores=features, labels=np.array(["cat", "dog", "car", "cat", "dog", "car"]))
-    yield Target("scores-npz", ".npz", lambda p: read_scores(p, TREE), [scores], 6)
-    yield Target(
-        "scores-csv", ".csv", lambda p: read_scores(p, TREE), [b"label,cat,dog,car\ncat,1,2,3\ndog,0,-1,1e9\n"], 8
-    )
-    yield Target(
-        "labels",
-        ".txt",
-        lambda p: LabelReader(TREE).read(p.read_bytes().decode("utf-8", "replace").split("\n"), source="l"),
-        [b"cat\npet > dog\ncar"],
-        8,
-    )
+    yield Target("scores-npz", ".npz", known, [scores], 6)
+    yield Target("scores-csv", ".csv", known, [b"label,cat,dog,car\ncat,1,2,3\ndog,0,-1,1e9\n"], 8)
+
+    def labels(path: Path) -> object:
+        return LabelReader(TREE).read(path.read_bytes().decode("utf-8", "replace").split("\n"), source="l")
+
+    yield Target("labels", ".txt", labels, [b"cat\npet > dog\ncar"], 8)
     try:
         import pyarrow
         from pyarrow import parquet
@@ -220,7 +146,7 @@ def data_targets(folder: Path) -> Iterator[Target]:
         return
     sink = io.BytesIO()
     parquet.write_table(pyarrow.table({"text": ["a", "b"], "label": ["cat", "dog"]}), sink)
-    yield Target("table-parquet", ".parquet", lambda p: whole(read_inputs(p, kind="texts")), [sink.getvalue()], 4)
+    yield Target("table-parquet", ".parquet", texts, [sink.getvalue()], 4)
 
 
 def image_targets(_folder: Path) -> Iterator[Target]:
@@ -298,53 +224,20 @@ def folder_targets(folder: Path) -> Iterator[Target]:
             os.replace(path, place / name)
             return read(resealed(place))
 
-        yield Target(
-            f"folder-{Path(name).name}", ".file", replaced, [(whole / name).read_bytes()]
-        )  # a whole model is loaded
+        yield Target(f"folder-{Path(name).name}", ".file", replaced, [(whole / name).read_bytes()])
 
 
-def table_targets(folder: Path) -> Iterator[Target]:
-    """Tables beside the data: costs, priors, answers of other programs; and the files of the feature cache."""
-    yield Target("costs", ".csv", lambda p: read_costs(p, TREE), [b"answer,cat,dog,car\npet,0.5,0.5,1\ncat,0,1,1\n"], 4)
-    prior, rows = b"class,prior\ncat,0.5\ndog,0.25\ncar,0.25\n", b"row,label,weight\n1,cat,0.5\n2,pet > dog,0.25\n"
-    yield Target("class-prior", ".csv", lambda p: read_class_prior(p, TREE), [prior], 4)
-    yield Target("row-prior", ".csv", lambda p: read_row_priors(p, TREE), [rows], 4)
-    table = b"image,label,within\na.jpg,cat,pet;vehicle\nb.jpg,dog,\n"
-    yield Target("row-nodes", ".csv", lambda p: read_row_nodes(p, "within", TREE), [table], 4)
-    (folder / "labels.csv").write_bytes(table)
-    columns = {"input_column": "image", "label_column": "label"}
-    labelled = read_labelled_images(folder / "labels.csv", TREE, **columns)
-    predictions = b"image,level_1,level_2,score\na.jpg,pet,cat,0.5\nb.jpg,pet,dog,0.25\n"
+def other_targets(folder: Path) -> Iterator[Target]:
+    """Files of other programs beside the data: predictions, recipes, settings and weights; and results of a search."""
+    labels = folder / "labels.csv"
+    labels.write_bytes(b"image,label\na.jpg,cat\nb.jpg,dog\n")
+    labelled = read_labelled_images(labels, TREE, input_column="image", label_column="label")
     species = {"filepath": "a.jpg", "classifications": {"classes": ["1;pet;cat;;;;cat"], "scores": [0.5]}}
     animals = json.dumps({"predictions": [species | {"prediction": "1;pet;cat;;;;cat", "prediction_score": 0.5}]})
-    yield Target("labelled-images", ".csv", lambda p: read_labelled_images(p, TREE, **columns), [table], 4)
-    yield Target("image-predictions-csv", ".csv", lambda p: read_scores(p, TREE, labelled), [predictions], 4)
     yield Target("image-predictions-json", ".json", lambda p: read_scores(p, TREE, labelled), [animals.encode()], 4)
     recipe = sorted(recipes_folder().rglob("*.yaml"))[0]
-    yield Target(
-        "recipe",
-        ".yaml",
-        lambda p: read_recipe(placed(p, recipe.parent.name) / recipe.parent.name),
-        [recipe.read_bytes()],
-    )
-    yield from cache_targets(folder)
-
-
-def cache_targets(folder: Path) -> Iterator[Target]:
-    """Cached features with their rows, images of CIFAR-100, and settings of image models."""
-    features = FeatureFile(folder / "f.npy", (6, 3))
-    features.begin()
-    features.append(torch.ones(6, 3))
-    features.finish()
-
-    def rows(path: Path) -> object:
-        os.replace(path, folder / "f.json")
-        return FeatureFile(folder / "f.npy", (6, 3)).is_finished
-
-    seed = (folder / "f.json").read_bytes()
-    (folder / "input.json").write_bytes(seed)
-    yield Target("feature-cache", ".npy", lambda p: FeatureFile(p, (6, 3)).is_finished, [features.path.read_bytes()], 4)
-    yield Target("feature-rows", ".rows", rows, [seed], 4)
+    name = recipe.parent.name
+    yield Target("recipe", ".yaml", lambda p: read_recipe(placed(p, name) / name), [recipe.read_bytes()])
     settings = {"size": {"shortest_edge": 8}, "do_center_crop": True, "crop_size": 8, "resample": 3}
     settings |= {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
 
@@ -357,10 +250,8 @@ def cache_targets(folder: Path) -> Iterator[Target]:
     identity = {"identity": {"seed": 0}, "result": TrialResult(0, {"width": 4}, 0.5, 0.25, 3).to_dict()}
     yield Target("trial", ".json", lambda p: read_trial(p, {"seed": 0}), [json.dumps(identity).encode()], 4)
     rows, statements = [{"method": "m", "rule": "none", "seed": 0}], [{"kind": "note", "text": "v"}]
-    results = {"rows": rows, "statements": statements, "interval": "t"}
-    yield Target(
-        "results", ".json", lambda p: ReportSource.read(placed(p, "results.json")), [json.dumps(results).encode()], 4
-    )
+    results = json.dumps({"rows": rows, "statements": statements}).encode()
+    yield Target("results", ".json", lambda p: ReportSource.read(placed(p, "results.json")), [results], 4)
 
 
 def onnx_target() -> Iterator[Target]:
@@ -402,7 +293,7 @@ def placed(path: Path, name: str) -> Path:
 
 def targets(folder: Path) -> list[Target]:
     """All readers with their seeds, those of the corpus included."""
-    makers = (taxonomy_targets, data_targets, image_targets, model_targets, folder_targets, table_targets)
+    makers = (taxonomy_targets, data_targets, image_targets, model_targets, folder_targets, other_targets)
     made = [target for make in makers for target in make(folder)]
     for target in made:
         kept = sorted((CORPUS / target.name).glob("*")) if (CORPUS / target.name).is_dir() else []

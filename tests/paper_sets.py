@@ -27,6 +27,13 @@ def binary_file(labels: np.ndarray, pixels: np.ndarray) -> bytes:
     return b"".join(records)
 
 
+def write_cifar(root: Path, train: int, test: int) -> Path:
+    """The binary files with some images of each of five classes below a root, which is returned."""
+    for name, count, seed in (("train", train, 0), ("test", test, 1)):
+        write_files(root, {f"cifar-100-binary/{name}.bin": binary_file(*cifar_images(count, seed))})
+    return root
+
+
 def tar_gz(path: Path, files: dict[str, bytes]) -> Path:
     with tarfile.open(path, "w:gz") as tar:
         for name, content in files.items():

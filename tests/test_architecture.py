@@ -7,16 +7,7 @@ from pathlib import Path
 import hiercos
 
 SOURCE = Path(hiercos.__file__).parent
-OPEN_TO_ALL = {
-    "csv_text",
-    "errors",
-    "limits",
-    "options",
-    "pixels",
-    "records",
-    "registry",
-    "storage",
-}
+OPEN_TO_ALL = {"checks", "errors", "records", "registry", "storage"}
 NETWORKS = {"taxonomy", "geometry", "losses", "methods"}
 TRAINED = NETWORKS | {"decisions", "metrics", "data", "encoders", "model"}
 EVALUATED = TRAINED | {"training", "evaluation"}
@@ -37,8 +28,9 @@ ALLOWED = {
     "sklearn": EVALUATED,
     "onnx": EVALUATED,
     "hub": EVALUATED | {"report"},
+    "serve": EVALUATED | {"onnx"},
     "paper": EVALUATED | {"benchmark", "report", "cli"},  # its commands are rows of a table
-    "cli": EVALUATED | {"benchmark", "report", "onnx", "hub"},
+    "cli": EVALUATED | {"benchmark", "report", "onnx", "hub", "serve"},
 }
 PUBLIC_INSIDE = {"encoders.backbones", "metrics.functional", "paper.published", "taxonomy.formats"}
 FOR_COMMANDS = ("cli.options.", "cli.display.")  # modules that the commands of any package are built from

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import typer
 from typer.core import TyperGroup
 
@@ -32,6 +33,7 @@ PAGES = {
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     if path not in TUTORIALS and (blocks := BLOCK.findall(path.read_text(encoding="utf-8")))
 }
+PRINTING = ("docs/hier-cos.md", "docs/decisions.md")  # pages that show what their example prints
 
 
 def write_files_of_a_user(folder: Path) -> None:
@@ -129,19 +131,19 @@ def test_the_commands_of_the_readme_print_what_it_shows(
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_a_page_run_and_print_what_it_says(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_files_of_a_user(tmp_path)
     monkeypatch.chdir(tmp_path)
-    for registry in (
-        METHODS,
-        RULES,
-        READERS,
-        BACKBONES,
-        BUILT_IN,
-        commands.COMMANDS,
-    ):  # what a page registers is for the page alone
+    tables = (METHODS, RULES, READERS, BACKBONES, BUILT_IN, commands.COMMANDS)
+    for registry in tables:  # what a page registers is for the page alone
         monkeypatch.setattr(registry, "_items", dict(registry._items))
-    exec(compile(PAGES[page], page, "exec"), {"__name__": page})
+    with torch.random.fork_rng():
+        exec(compile(PAGES[page], page, "exec"), {"__name__": page})
+    if page in PRINTING:
+        (printed,) = re.findall(r"^```text\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.DOTALL | re.MULTILINE)
+        assert capsys.readouterr().out == printed
 
 
 def test_the_readme_and_the_metrics_have_examples() -> None:

@@ -96,7 +96,15 @@ def test_the_command_gives_a_row_the_same_bits_in_any_batch(
             source.write_text("\n".join(["text", *inputs[rows]]) + "\n", encoding="utf-8")
         output = tmp_path / "nodes.csv"
         output.unlink(missing_ok=True)
-        command = ["predict", str(model(method, kind)), str(source), "--probabilities", "--output", str(output)]
+        command = [
+            "predict",
+            str(model(method, kind)),
+            str(source),
+            "--probabilities",
+            "nodes",
+            "--output",
+            str(output),
+        ]
         assert run([*command, "--device", "cpu", *options]) == 0
         with output.open(newline="", encoding="utf-8") as file:
             return np.array([[float(value) for value in row[1:]] for row in list(csv.reader(file))[1:]])

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-PLAIN = {"csv_text", "errors", "limits", "options", "pixels", "records", "registry", "storage"}  # open to all packages
+PLAIN = {"checks", "errors", "records", "registry", "storage"}  # open to all packages
 COUNTING = """
 import json, sys, threading
 from collections import Counter

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from hiercos import storage
+from hiercos.checks import fits, json_object, positive_fault, schema_faults
 from hiercos.errors import FaultsError
-from hiercos.options import fits, json_object, positive_fault, schema_faults
 
 RECORD_FILE = "record.json"  # of all rules
 CHECKPOINT, PREVIOUS_CHECKPOINT = "checkpoint.safetensors", "checkpoint-previous.safetensors"
@@ -68,7 +68,8 @@ class Record:
     choice: str = ""  # what the method's solver chose and why, as a sentence; "" without one
     # the rule with its fitted parameters, see `Rule.to_dict`; None without one
     fitted_rule: Mapping[str, Any] | None = None
-    # number of rows that the final model learned from, and where its settings and its temperature come from
+    # number of rows that the final model learned from, where its settings and its temperature come from, the options
+    # of its method as they were chosen, and how much of the data is in the folder, see `Classifier.kept`
     learned: Mapping[str, Any] | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -127,23 +128,9 @@ class Record:
 
 
 RULES = "rules"  # key of the values that differ between the rules
-SCHEMA: dict[str, Any] = {
-    "method": str,
-    "uses_tree": bool,
-    "seed": int,
-    "config": dict,
-    "data": dict,
-    "taxonomy": dict,
-    "history": list,
-    "best_epoch": int,
-    "train_seconds": float,
-    "versions": dict,
-    "environment": dict | None,
-    "tuning": dict | None,
-    "choice": str,
-    "learned": dict | None,
-}
-RULE_SCHEMA: dict[str, Any] = {"metrics": dict, "temperature": float | None, "fitted_rule": dict | None}
+OF_RULE = ("metrics", "temperature", "fitted_rule")  # the values that differ
+SCHEMA = {name: kind for name, kind in get_type_hints(Record).items() if name not in (*OF_RULE, "rule")}
+RULE_SCHEMA = {name: get_type_hints(Record)[name] for name in OF_RULE}
 FINGERPRINTED = ("data", "taxonomy")  # objects that a run is identified by
 
 

@@ -8,6 +8,7 @@ their own names. A reader takes the file with the right checksum under either na
 the old folder or the new one.
 """
 
+import csv
 import errno
 import hashlib
 import json
@@ -15,16 +16,17 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
+from hiercos.checks import json_object
 from hiercos.errors import DataError, FaultsError
-from hiercos.options import json_object
 
 CONFIG, FILES, DIGEST = "config.json", "files", "sha256"  # the last file of a folder, and its keys with checksums
 LOCK = ".lock"
@@ -35,6 +37,20 @@ FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUO
 
 class StorageError(FaultsError):
     """A folder that is not whole, or that another process writes to."""
+
+
+def csv_text(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> str:
+    r"""Rows as CSV text with \n at the end of each; a cell that holds a line end of any kind is quoted.
+
+    Python's writer quotes only the characters of its own line end, so it writes \r\n here, which is shortened.
+
+    Example:
+        >>> csv_text([["a\rb", "c"]])
+        '"a\rb",c\n'
+    """
+    lines: list[str] = []
+    csv.writer(SimpleNamespace(write=lines.append), delimiter=delimiter, lineterminator="\r\n").writerows(rows)
+    return "".join(f"{line[:-2]}\n" for line in lines)
 
 
 def write(path: str | os.PathLike[str], data: str | bytes) -> None:

@@ -11,8 +11,8 @@ from colours import colour_data
 from hiercos.benchmark import Entry, Outcome, Task, Tuning, compare, ship_model
 from hiercos.encoders import ReadConfig
 from hiercos.model import Classifier
-from hiercos.records import Record
-from hiercos.training import RunError, Settings, raw_features
+from hiercos.records import Record, RunError
+from hiercos.training import Settings, raw_features
 from hiercos.training.loop import TrainingError
 
 ENTRIES = [

@@ -9,7 +9,7 @@ from lightning_fabric import Fabric
 from blobs import blob_data
 from hiercos.benchmark import Entry, Tuning, compare
 from hiercos.benchmark.tune import Tuned, TuningError, searched_settings, spaces, trial_settings, tune
-from hiercos.encoders.batches import LabelledVectors
+from hiercos.encoders import LabelledVectors
 from hiercos.errors import FaultsError
 from hiercos.records import Record
 from hiercos.training import Features, Settings

@@ -35,6 +35,23 @@ def test_the_exit_code_is_the_same_without_a_stream_for_messages(tmp_path: Path)
     assert shell("{} <&- 2>&-", "taxonomy", "no-such-command").returncode == 2
 
 
+def test_finished_work_is_a_success_though_nobody_reads_its_messages(tmp_path: Path) -> None:
+    TOY17.write(tmp_path / "tree.json")
+    code = "import os; from hiercos.cli import main; read, write = os.pipe(); os.close(read); "
+    code += "os.dup2(write, 2); main()"
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "taxonomy",
+        "convert",
+        str(tmp_path / "tree.json"),
+        str(tmp_path / "new.csv"),
+    ]
+    assert subprocess.run(command, check=False).returncode == 0
+    assert (tmp_path / "new.csv").read_text().startswith("level_1,")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_one_sentence_with_the_name_of_the_output(tmp_path: Path) -> None:
     TOY17.write(tmp_path / "tree.json")

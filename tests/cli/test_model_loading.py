@@ -2,25 +2,27 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from blobs import cloud
+from blobs import written_cloud
 from hiercos.cli.app import run
 from hiercos.hub import PretrainedModel
 from trees import TOY17
+
+
+def trained(folder: Path, rule: str = "none") -> tuple[str, str]:
+    """Data of vectors and a model trained on them, in a folder."""
+    data, model = written_cloud(folder, TOY17, 340), str(folder / "model")
+    settings = ["--method", "cross-entropy", "--rule", rule, "--epochs", "1", "--device", "cpu"]
+    assert run(["train", *data, *settings, "--out", model]) == 0
+    return data[0], model
 
 
 @pytest.mark.parametrize("rule", ["none", "crm"])
 def test_a_saved_model_is_measured_on_the_test_rows_of_what_it_was_trained_on(
     rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data, tree, model = (str(tmp_path / name) for name in ("data.npz", "tree.json", "model"))
-    features, labels = cloud(TOY17, 340)
-    np.savez(data, features=features.numpy(), labels=labels.numpy())
-    TOY17.write(tree)
-    settings = ["--method", "cross-entropy", "--rule", rule, "--epochs", "1", "--device", "cpu"]
-    assert run(["train", data, "--taxonomy", tree, *settings, "--out", model]) == 0
+    data, model = trained(tmp_path, rule)
     PretrainedModel.from_pretrained(model).save_pretrained(tmp_path / "saved")
     said = []
     for folder in (model, str(tmp_path / "saved")):
@@ -29,17 +31,6 @@ def test_a_saved_model_is_measured_on_the_test_rows_of_what_it_was_trained_on(
         said.append(capsys.readouterr())
     assert "data.npz is what the model was trained on: only its" in said[0].err
     assert said[0] == said[1]
-
-
-def trained(folder: Path) -> tuple[str, str]:
-    """Data of vectors and a model trained on them, in a folder."""
-    data, tree, model = (str(folder / name) for name in ("data.npz", "tree.json", "model"))
-    features, labels = cloud(TOY17, 340)
-    np.savez(data, features=features.numpy(), labels=labels.numpy())
-    TOY17.write(tree)
-    settings = ["--method", "cross-entropy", "--epochs", "1", "--device", "cpu"]
-    assert run(["train", data, "--taxonomy", tree, *settings, "--out", model]) == 0
-    return data, model
 
 
 def test_data_of_another_kind_than_the_model_takes_are_one_sentence_without_their_labels(

@@ -5,10 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from blobs import cloud
+from blobs import written_cloud
 from hiercos.cli.app import run
 from trees import TOY17
 
@@ -26,10 +25,7 @@ main()"""
 
 def arguments(folder: Path, out: Path, command: str = "train") -> list[str]:
     """A run of four epochs with 9 steps each; its data are written before."""
-    TOY17.write(folder / "tree.json")
-    features, labels = cloud(TOY17, 340)
-    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
-    data = [str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(out), "--device", "cpu"]
+    data = [*written_cloud(folder, TOY17, 340), "--out", str(out), "--device", "cpu"]
     settings = ["--method", "path-softmax"] if command == "train" else ["--methods", "path-softmax", "--seeds", "1"]
     return [command, *data, *settings, "--epochs", "4", "--batch-size", "32", "--set", "width=16"]
 

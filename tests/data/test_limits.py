@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.lib import format as npy
 
-from hiercos import limits
+from hiercos import checks
 from hiercos.data import load_dataset, read_inputs
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import ImageError
@@ -76,7 +76,7 @@ def test_only_an_array_of_objects_is_said_to_hold_python_objects(tmp_path: Path)
 def test_a_cell_may_be_longer_than_the_csv_module_allows_but_not_than_our_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, most = tmp_path / "a.csv", limits.TEXT_CHARACTERS
+    path, most = tmp_path / "a.csv", checks.TEXT_CHARACTERS
     path.write_text(f"text\n{'x' * most}\n")
     assert len(read_inputs(path, kind="texts").whole().inputs.values([0])[0]) == most
     path.write_text(f"text\n{'x' * (most + 1)}\n")

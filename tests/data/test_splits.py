@@ -42,22 +42,24 @@ def test_fractions_must_be_three_shares_of_one(fractions: tuple[float, ...]) -> 
 
 
 def test_of_data_without_a_split_a_tenth_tests_and_a_tenth_of_the_others_validates() -> None:
-    split = completed_split(KEYS, LABELS, NONE, classes=3)
+    split = completed_split(KEYS, LABELS, NONE, is_class=LABELS < 3)
     assert [np.mean(split == name) for name in ("train", "val", "test")] == pytest.approx([0.81, 0.09, 0.1], abs=0.01)
     assert np.array_equal(split == "test", [hash_fraction(key) >= 0.9 for key in KEYS])
-    assert set(completed_split(KEYS, LABELS, NONE, classes=3, test=False)) == {"train", "val"}
+    assert set(completed_split(KEYS, LABELS, NONE, is_class=LABELS < 3, test=False)) == {"train", "val"}
 
 
 def test_a_given_split_keeps_its_test_rows_and_its_val_rows() -> None:
     given = hash_split(KEYS, (0.8, 0.0, 0.2))
-    split = completed_split(KEYS, LABELS, given, classes=3)
+    split = completed_split(KEYS, LABELS, given, is_class=LABELS < 3)
     assert np.array_equal(split == "test", given == "test")
     assert np.mean(split[given == "train"] == "val") == pytest.approx(0.1, abs=0.01)
-    assert np.array_equal(completed_split(KEYS, LABELS, split, classes=3), split)
+    assert np.array_equal(completed_split(KEYS, LABELS, split, is_class=LABELS < 3), split)
 
 
 def test_samples_set_aside_for_targets_are_neither_learned_from_nor_tested_on() -> None:
-    plain, split = (completed_split(KEYS, LABELS, NONE, classes=3, targets=targets) for targets in (False, True))
+    plain, split = (
+        completed_split(KEYS, LABELS, NONE, is_class=LABELS < 3, targets=targets) for targets in (False, True)
+    )
     aside = split == "calibration"
     assert np.array_equal(split[~aside], plain[~aside])
     assert np.mean(aside[plain != "test"]) == pytest.approx(0.1, abs=0.01)
@@ -65,11 +67,11 @@ def test_samples_set_aside_for_targets_are_neither_learned_from_nor_tested_on() 
 
 
 def test_few_samples_of_a_class_and_the_only_one_of_a_label_are_not_validated_on() -> None:
-    assert "val" not in completed_split(KEYS[:100], LABELS[:100], NONE[:100], classes=3)
-    assert "val" not in completed_split(KEYS, LABELS + 3, NONE, classes=3)  # labels at inner nodes
+    assert "val" not in completed_split(KEYS[:100], LABELS[:100], NONE[:100], is_class=LABELS[:100] < 3)
+    assert "val" not in completed_split(KEYS, LABELS, NONE, is_class=LABELS < 0)  # labels at inner nodes
     lonely = np.arange(20_000) % 3
-    lonely[np.flatnonzero(completed_split(KEYS, lonely, NONE, classes=4) == "val")[0]] = 3
-    assert (completed_split(KEYS, lonely, NONE, classes=4)[lonely == 3] == "train").all()
+    lonely[np.flatnonzero(completed_split(KEYS, lonely, NONE, is_class=lonely < 4) == "val")[0]] = 3
+    assert (completed_split(KEYS, lonely, NONE, is_class=lonely < 4)[lonely == 3] == "train").all()
 
 
 def test_what_was_chosen_is_said() -> None:

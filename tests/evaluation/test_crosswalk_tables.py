@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiercos import Taxonomy
-from hiercos.decisions import Posterior
 from hiercos.errors import DataError, UnknownLabelError
 from hiercos.evaluation import Recoder, read_crosswalk, similar_names, sure_rows
 
@@ -50,10 +49,9 @@ def test_names_that_share_most_letters_are_proposed_the_most_similar_first() -> 
 
 def test_a_row_gets_its_likeliest_candidate(tmp_path: Path) -> None:
     recoder = Recoder(read_crosswalk(written(tmp_path, "old,new", "pet > bird,finch", "pet > bird,parrot")), NEW)
-    posterior = Posterior([[0.5, 0.1, 0.1, 0.3], [1.0, 0, 0, 0]], NEW)
     candidates = recoder.candidates("bird", "row 2")
     assert recoder.candidates("pet>bird", "row 2") == candidates
-    first, second = (recoder.recoded(posterior, row, candidates) for row in (0, 1))
+    first, second = (recoder.recoded(np.array(row), candidates) for row in ([0.5, 0.1, 0.1, 0.3], [1.0, 0, 0, 0]))
     assert (first.node, round(first.probability, 6), first.others) == (PARROT, 0.75, (FINCH,))
     assert (second.node, second.probability) == (FINCH, 0.5)  # impossible for the model: the weights decide
     with pytest.raises(DataError, match=r"row 9: expected an old label of .*map.csv, got 'brid'; did you mean 'bird'"):
@@ -62,7 +60,7 @@ def test_a_row_gets_its_likeliest_candidate(tmp_path: Path) -> None:
 
 def test_a_label_that_is_gone_gets_the_likeliest_class(tmp_path: Path) -> None:
     recoder = Recoder(read_crosswalk(written(tmp_path, "old,new", "fish,")), NEW)
-    found = recoder.recoded(Posterior([[0.2, 0.6, 0.1, 0.1]], NEW), 0, recoder.candidates("fish", ""))
+    found = recoder.recoded(np.array([0.2, 0.6, 0.1, 0.1]), recoder.candidates("fish", ""))
     assert (found.node, round(found.probability, 6), found.others) == (DOG, 0.6, ())
 
 

@@ -1,4 +1,4 @@
-"""Classes, priors and costs that tables give."""
+"""Classes, weights and costs that tables give."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pytest
 from hiercos import Taxonomy
 from hiercos.decisions import Posterior, PosteriorError, rule
 from hiercos.errors import DataError
-from hiercos.evaluation import read_class_prior, read_costs, read_row_nodes, read_row_priors
+from hiercos.evaluation import read_costs, read_row_nodes, read_row_priors
 from trees import TOY
 
 EVEN = Posterior(np.full((2, 3), 1 / 3), TOY)
@@ -57,36 +57,3 @@ def test_classes_of_the_same_name_have_their_paths_as_columns(tmp_path: Path) ->
     twins = Taxonomy.from_paths([("a", "x"), ("b", "x")])
     (tmp_path / "costs.csv").write_text("answer,a > x,b > x\na > x,0,1\nb > x,1,0\n")
     assert read_costs(tmp_path / "costs.csv", twins)(Posterior([[0.4, 0.6]], twins)).classes.tolist() == [1]
-
-
-def written(folder: Path, text: str) -> Path:
-    path = folder / "prior.csv"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_priors_are_read_by_name_or_path_in_any_order_and_scaled(tmp_path: Path) -> None:
-    path = written(tmp_path, "prior,class\n1,car\n2,pet > cat\n5,dog\n")
-    assert read_class_prior(path, TOY) == (0.25, 0.625, 0.125)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("class,prior\ncat,1\ndog,1\n", "expected a prior of every class, got none of 'car'"),
-        ("class,prior\ncat,1\ndog,1\ncar,1\ndog,2\n", "row 5: a second prior of the class 'dog'"),
-        ("class,prior\ncat,0\n", "row 2: expected a prior above 0, got '0'"),
-        ("class,prior\ncat,much\n", "row 2: expected a prior above 0, got 'much'"),
-        ("class,prior\ncow,1\n", "row 2: .*'cow'"),
-        ("class,share\ncat,1\n", "expected a column 'prior', got class, share"),
-        ("class,prior\ncat\n", "row 2: expected 2 cells as in the header, got 1"),
-    ],
-)
-def test_a_faulty_file_is_refused_by_row_and_value(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        read_class_prior(written(tmp_path, text), TOY)
-
-
-def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="expected a CSV or TSV file with the columns class and prior"):
-        read_class_prior(tmp_path / "prior.json", TOY)

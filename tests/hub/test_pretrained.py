@@ -10,9 +10,10 @@ import pytest
 import torch
 from PIL import Image
 
-from blobs import cloud
+from blobs import cloud, written_cloud
 from colours import TREE, pixels, small_backbone
 from hiercos.cli.app import run
+from hiercos.data import Texts
 from hiercos.decisions import Posterior, rule
 from hiercos.encoders.encoder import FrozenEncoder, TfidfEncoder
 from hiercos.encoders.tfidf import TextFeatures
@@ -22,7 +23,7 @@ from hiercos.hub.card import model_card
 from hiercos.hub.pretrained import HubError
 from hiercos.methods import Model, Projection, csr_tensor
 from hiercos.metrics.table import metric_spec
-from hiercos.model import Classifier, ModelError
+from hiercos.model import Classifier, Memory, ModelError
 from hub_server import TOKEN, Repositories, hub
 from trees import TOY, TOY17
 
@@ -33,10 +34,7 @@ huggingface_hub = pytest.importorskip("huggingface_hub")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that the command left, with options and a rule of its own."""
     folder = tmp_path_factory.mktemp("trained")
-    TOY17.write(folder / "tree.json")
-    features, labels = cloud(TOY17, 340)
-    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
-    words = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(folder / "model")]
+    words = ["train", *written_cloud(folder, TOY17, 340), "--out", str(folder / "model")]
     settings = ["--method", "hier-cos", "--rule", "crm", "--epochs", "3", "--lr", "0.02", "--set", "alpha=0.1"]
     assert run([*words, *settings, "--set", "width=24", "--device", "cpu"]) == 0
     return folder / "model"
@@ -128,6 +126,18 @@ def test_the_card_says_what_to_install_and_what_the_order_and_the_figures_mean(t
     assert "\npip install hiercos\n" in plain
     assert "decision rule" not in plain
     assert metric_spec("hops").meaning not in plain
+
+
+def test_the_card_says_what_of_which_data_the_model_holds(trained: Path) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    assert model.record is not None
+    card = model_card(model.classifier, model.record, "toys")
+    assert model.record.data["fingerprint"] in card
+    assert "\nNo text or image as it was." in card
+    memory = Memory(torch.ones(3, 2), torch.zeros(3, dtype=torch.int64))
+    card = model_card(replace(of_texts(), memory=memory), None, "toys")
+    assert "words and parts of words that are most frequent in the training texts" in card
+    assert "The features of 3 training samples with their labels" in card
 
 
 def test_the_card_names_a_backbone_that_is_not_in_the_folder() -> None:
@@ -296,7 +306,7 @@ def test_the_best_classes_come_best_first_and_ties_in_the_order_of_the_classes()
         torch.nn.init.zeros_(weight)
     (tied,) = Classifier(flat, None).answers(np.ones((1, 2)), top=3, explain=True)
     assert [other["class"] for other in tied["top"]] == ["cat", "dog", "car"]
-    assert [tied["probability_1"], tied["probability_2"]] == pytest.approx([2 / 3, 1 / 3], abs=1e-6)
+    assert (tied["runner_up"], tied["because"]) == ("dog", "nothing (against dog)")
 
 
 def shown(answers: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -331,14 +341,10 @@ def test_a_loaded_model_becomes_a_pipeline(tmp_path: Path) -> None:
 
 def test_what_no_pipeline_can_be_made_of_is_refused() -> None:
     model = PretrainedModel(of_texts())
-    with pytest.raises(TypeError, match="expected a folder, the name of a repository or a PretrainedModel, got int"):
-        load_pipeline(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="expected batch_size of at least 1, got 0"):
         load_pipeline(model, batch_size=0)
     with pytest.raises(ValueError, match="expected workers of at least 0, got -1"):
         load_pipeline(model, workers=-1)
-    with pytest.raises(ValueError, match="expected no revision with a loaded model, got 'main'"):
-        load_pipeline(model, revision="main")
 
 
 def test_vectors_are_rows_of_numbers() -> None:
@@ -361,6 +367,17 @@ def test_vectors_are_rows_of_numbers() -> None:
 def test_faulty_texts_are_named(inputs: list[object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         of_texts().answers(inputs)
+
+
+def test_empty_texts_are_left_out_on_request() -> None:
+    texts = ["red car", " ", "blue cat", ""]
+    expected = of_texts().answers(["red car", "blue cat"])
+    for inputs in (texts, iter(texts), Texts(texts)):
+        found = of_texts().answers(inputs, on_error="skip")
+        assert [answer["row"] for answer in found] == [1, 3]
+        assert [answer["class"] for answer in found] == [answer["class"] for answer in expected]
+    with pytest.raises(DataError, match="inputs: row 1: the text is empty"):
+        of_texts().answers("", on_error="skip")
 
 
 def test_no_inputs_have_no_answers_and_no_posterior() -> None:

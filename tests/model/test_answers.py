@@ -1,55 +1,24 @@
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hiercos.data import InputBatch, Texts
 from hiercos.decisions import LeastCost, Posterior, rule
-from hiercos.model import (
-    answer_columns,
-    explanation_columns,
-    explanations,
-    kept_names,
-    with_kept_columns,
-)
+from hiercos.model import answer_columns, kept_names, with_kept_columns
 from hiercos.model.answers import rounded_values
 from trees import TOY
 
 POSTERIOR = Posterior([[0.5, 0.125, 0.375], [0.4, 0.35, 0.25], [0.3, 0.3, 0.4]], TOY)
 
 
-def test_an_explanation_has_the_probabilities_of_the_answers_path_and_the_runner_ups() -> None:
-    found = explanations(POSTERIOR, rule("back-off", confidence=0.7)(POSTERIOR))
-    assert [step["node"] for step in found[1]["path"]] == ["pet"]
-    assert [step["probability"] for step in found[1]["path"]] == pytest.approx([0.75])
-    assert [step["node"] for step in found[1]["runner_up"]] == ["vehicle", "car"]  # the likeliest class that is no pet
-    assert found[2]["path"] == found[2]["runner_up"] == []  # the root: nothing is outside
-    own = explanations(POSTERIOR, rule("none")(POSTERIOR))
-    assert [[step["node"] for step in each["runner_up"]] for each in own] == [
-        ["vehicle", "car"],
-        ["pet", "dog"],
-        ["pet", "cat"],
-    ]
-    assert (own[0]["criterion"], own[0]["value"]) == ("class score", 0.5)
-
-
-def test_the_columns_have_one_cell_for_each_level() -> None:
-    columns = explanation_columns(POSTERIOR, rule("back-off", confidence=0.7)(POSTERIOR))
-    assert columns["probability_1"] == [None, 0.75, None]
-    assert columns["probability_2"] == [None, None, None]
-    assert columns["runner_up_1"] == ["", "vehicle", ""]
-    assert columns["runner_up_probability_2"] == [None, 0.25, None]
-    assert set(map(len, columns.values())) == {3}
-
-
-def test_energies_stand_beside_the_probabilities() -> None:
-    shares = np.array([[0.5, 0.1, 0.2, 0.1, 0.1]])  # pet, vehicle, cat, dog, car
-    posterior = Posterior([[0.5, 0.125, 0.375]], TOY, energies=shares)
-    (found,) = explanations(posterior.within([0, 1]), rule("none")(posterior))
-    assert [step["energy"] for step in found["path"]] == [0.5, 0.2]
-    assert [step["energy"] for step in found["runner_up"]] == [0.1, 0.1]
-    columns = explanation_columns(posterior.rows([0]), rule("none")(posterior))
-    assert (columns["energy_2"], columns["runner_up_energy_1"]) == ([0.2], [0.1])
+def test_each_level_has_a_confidence_on_request() -> None:
+    batch = InputBatch([2, 3, 4], Texts(["a", "b", "c"]))
+    columns = answer_columns(batch, POSTERIOR, rule("back-off", confidence=0.7), level_confidences=True)
+    assert columns["level_1_confidence"] == [None, 0.75, None]
+    assert columns["level_2_confidence"] == [None, None, None]
+    listed = answer_columns(batch, POSTERIOR, rule("none"), top=2, level_confidences=True)
+    assert listed["level_1_confidence"] == [0.625, 0.375, 0.75, 0.75, 0.4, 0.6]
+    assert listed["level_2_confidence"] == listed["confidence"]
 
 
 def test_an_answer_that_cannot_say_has_no_confidence() -> None:

@@ -2,6 +2,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.sparse import csr_matrix
 from hiercos.decisions import HeldOutChains, rule
 from hiercos.encoders import TextFeatures, TfidfEncoder
 from hiercos.errors import DataError
+from hiercos.hub import PretrainedModel, load_pipeline
 from hiercos.methods import Model
 from hiercos.model import Classifier
 from trees import TOY17
@@ -68,9 +70,10 @@ def test_the_method_alone_can_be_sent_to_workers() -> None:
 @pytest.mark.parametrize("kind", ["texts", "vectors"])
 def test_threads_that_share_a_classifier_get_the_same_answers(kind: str) -> None:
     classifier, inputs = (of_texts(), TEXTS) if kind == "texts" else (of_vectors(), vectors(600))
-    expected = classifier.answers(inputs)
+    pipeline = partial(load_pipeline(PretrainedModel(classifier), device="cpu"), explain=True)
+    expected = classifier.answers(inputs, explain=True)
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(classifier.answers, [inputs] * 6))
+        found = list(pool.map(pipeline, [inputs] * 6))
     assert found == [expected] * 6
 
 

@@ -40,7 +40,7 @@ def seeded(model: Model, width: int) -> Model:
 
 
 def scores(model: Model, features: torch.Tensor | SparseMatrix, at_once: int) -> torch.Tensor:
-    found = list(score_batches(CPU, model, VectorSamples(features, at_once), nodes=True))
+    found = list(score_batches(CPU, model, VectorSamples(features, at_once=at_once), nodes=True))
     tables = [[each.classes, each.nodes, each.evidence] for each in found]
     return torch.cat([torch.cat([table for table in part if table is not None], dim=1) for part in tables])
 
@@ -68,7 +68,7 @@ def test_nor_do_those_of_the_probabilities_of_hier_cos(taxonomy: Taxonomy) -> No
     assert torch.equal(scores(model, features[order], 1024), expected[order])
     assert torch.equal(scores(model, features, 7), expected)
     assert torch.equal(scores(model, features[5:6], 1), expected[5:6])
-    whole = sample_scores(CPU, model, VectorSamples(features, 7)).of_probabilities
+    whole = sample_scores(CPU, model, VectorSamples(features, at_once=7)).of_probabilities
     np.testing.assert_array_equal(whole, expected[:, -taxonomy.num_classes :])
 
 

@@ -56,14 +56,13 @@ def test_a_setting_with_more_hops_is_said_with_its_intervals() -> None:
 
 
 def test_the_rows_name_axis_setting_and_seed() -> None:
-    results = ablation_results(GROUPS, interval="published")
+    results = ablation_results(GROUPS)
     rows = list(csv.DictReader(results_text(results, "csv").splitlines()))
     assert [(row["axis"], row["setting"], row["seed"]) for row in rows[:3]] == [
         ("regulariser", "off", "0"), ("regulariser", "off", "1"), ("regulariser", "published", "0")
     ]  # fmt: skip
     assert rows[0]["subspace_cosine"] == "0.87"
     values = json.loads(results_text(results, "json"))
-    assert values["interval"] == "published"
     assert [(table["title"], table["reference"]) for table in values["tables"]] == [
         ("regulariser", "published"), ("span", "both (published)")
     ]  # fmt: skip

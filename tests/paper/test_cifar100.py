@@ -34,9 +34,9 @@ def pixels_of(dataset: Dataset, row: int) -> np.ndarray:
 
 @pytest.mark.parametrize("archived", [False, True], ids=["folder", "archive"])
 def test_the_files_are_read_from_a_folder_and_from_an_archive(tmp_path: Path, archived: bool) -> None:
-    assert not cifar100.is_present(tmp_path)
+    assert not cifar100.CIFAR100.is_present(tmp_path)
     placed(tmp_path, BINARY, archived=archived)
-    assert cifar100.is_present(tmp_path)
+    assert cifar100.CIFAR100.is_present(tmp_path)
     dataset = cifar100.cifar100(tmp_path)
     assert (dataset.name, dataset.kind, len(dataset), dataset.taxonomy.num_classes) == ("cifar100", "images", 115, 100)
     assert dataset.labels.tolist() == [*TRAIN[0], *TEST[0]]

@@ -6,7 +6,7 @@ import pytest
 
 from hiercos import Taxonomy
 from hiercos.errors import DataError
-from hiercos.paper.fgvc_aircraft import BANNER, fgvc_aircraft, is_present
+from hiercos.paper.fgvc_aircraft import BANNER, FGVC_AIRCRAFT, fgvc_aircraft
 from paper_sets import AIRCRAFT, photograph, write_aircraft
 from trees import shared
 
@@ -18,9 +18,9 @@ def fault_of(root: Path) -> str:
 
 
 def test_the_tree_is_that_of_the_lists_and_the_splits_are_official(tmp_path: Path) -> None:
-    assert not is_present(tmp_path)
+    assert not FGVC_AIRCRAFT.is_present(tmp_path)
     data = write_aircraft(tmp_path)
-    assert is_present(tmp_path)
+    assert FGVC_AIRCRAFT.is_present(tmp_path)
     dataset = fgvc_aircraft(tmp_path)
     assert dataset.taxonomy == Taxonomy.from_paths(AIRCRAFT)
     assert dataset.labels.tolist() == [*range(5), *range(5)] * 3

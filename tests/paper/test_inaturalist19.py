@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hiercos.errors import DataError
-from hiercos.paper.inaturalist19 import inaturalist19, is_present, split_within_classes
+from hiercos.paper.inaturalist19 import INATURALIST19, inaturalist19, split_within_classes
 from paper_sets import SPECIES, photograph, write_files, write_inaturalist
 
 
@@ -25,9 +25,9 @@ def changed(path: Path, change: Callable[[Any], object]) -> None:
 
 
 def test_the_tree_is_that_of_the_category_file_and_classes_are_in_the_order_of_ids(tmp_path: Path) -> None:
-    assert not is_present(tmp_path)
+    assert not INATURALIST19.is_present(tmp_path)
     folder = write_inaturalist(tmp_path)
-    assert is_present(tmp_path)
+    assert INATURALIST19.is_present(tmp_path)
     dataset = inaturalist19(tmp_path)
     paths = [
         tuple(dataset.taxonomy.names[node] for node in dataset.taxonomy.path(leaf)) for leaf in dataset.taxonomy.leaves

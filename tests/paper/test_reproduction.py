@@ -22,7 +22,7 @@ from hiercos.paper.reproduction import (
     table_recipes,
 )
 from hiercos.records import Record
-from paper_sets import FINE, binary_file, cifar_images
+from paper_sets import FINE, write_cifar
 from trees import TOY
 
 RECIPES = load_recipes()
@@ -32,11 +32,7 @@ CIFAR = published_table("cifar100")
 
 @pytest.fixture(scope="session")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data") / "cifar-100-binary"
-    folder.mkdir()
-    (folder / "train.bin").write_bytes(binary_file(*cifar_images(10, seed=0)))
-    (folder / "test.bin").write_bytes(binary_file(*cifar_images(2, seed=1)))
-    return folder.parent
+    return write_cifar(tmp_path_factory.mktemp("data"), 10, 2)
 
 
 @pytest.fixture(scope="session")

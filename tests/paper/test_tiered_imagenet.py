@@ -4,7 +4,7 @@ import pytest
 
 from hiercos import Taxonomy
 from hiercos.errors import DataError
-from hiercos.paper.tiered_imagenet import is_present, tiered_imagenet
+from hiercos.paper.tiered_imagenet import TIERED_IMAGENET_H, tiered_imagenet
 from paper_sets import SYNSETS, write_tiered
 from trees import shared
 
@@ -17,9 +17,9 @@ def fault_of(root: Path) -> str:
 
 @pytest.mark.parametrize("lists", ["", "txt", "json"], ids=["folders", "lists", "JSON"])
 def test_the_tree_is_the_edge_list_cut_down_to_the_classes_of_the_split(tmp_path: Path, lists: str) -> None:
-    assert not is_present(tmp_path)
+    assert not TIERED_IMAGENET_H.is_present(tmp_path)
     folder = write_tiered(tmp_path, lists=lists)
-    assert is_present(tmp_path)
+    assert TIERED_IMAGENET_H.is_present(tmp_path)
     dataset = tiered_imagenet(tmp_path)
     paths = [
         ("n00002684", "n00015388", "n01440764"),

@@ -25,10 +25,6 @@ def contrast(colour: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_contrast_of_black_on_white_is_21() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-
-
 @pytest.mark.parametrize("tones", [LIGHT, DARK], ids=["light", "dark"])
 def test_texts_and_lines_stand_out_from_the_paper(tones: dict[str, str]) -> None:
     for ground in ("paper", "raised"):

@@ -57,15 +57,13 @@ def test_signs_that_mean_something_to_latex_are_written_out() -> None:
     assert latex_text(r"50% & a_b \ {x}") == r"50\% \& a\_b \textbackslash{} \{x\}"
 
 
-@pytest.mark.parametrize("interval", ["sample", "published"])
-def test_the_json_says_which_interval_it_has_and_holds_rows_means_and_differences(interval: str) -> None:
-    values = json.loads(results_text(comparison_results(RECORDS, interval=interval), "json"))
-    assert values["interval"] == interval
+def test_the_json_holds_rows_means_and_differences() -> None:
+    values = json.loads(results_text(comparison_results(RECORDS), "json"))
     assert values["seeds"] == [0, 1]
     assert len(values["rows"]) == 6
     assert values["rows"][0]["mistake_severity"] is None
     (table,) = values["tables"]
-    half_width = 12.7062 * (0.05 if interval == "published" else 0.1 / math.sqrt(2)) / math.sqrt(2)
+    half_width = 12.7062 * 0.05
     assert table["variants"][1]["hops"] == {
         "mean": pytest.approx(0.95),
         "half_width": pytest.approx(half_width, rel=1e-4),
@@ -76,11 +74,9 @@ def test_the_json_says_which_interval_it_has_and_holds_rows_means_and_difference
     assert table["differences"][0]["mistake_severity"]["mean"] is None
 
 
-def test_tables_say_which_interval_they_have() -> None:
-    published = comparison_results(RECORDS, interval="published")
-    for form in ("markdown", "latex"):
-        assert "sample deviation" in results_text(RESULTS, form)
-        assert results_text(published, form).count("population deviation as in the published tables") == 2
+@pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_tables_say_which_interval_they_have(form: str) -> None:
+    assert "sample deviation" in results_text(RESULTS, form)
 
 
 def test_differences_are_to_the_reference_that_was_named() -> None:

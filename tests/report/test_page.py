@@ -4,6 +4,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from analyses import MARKUP, analysis
 from hiercos.report import Statement, comparison_results, run_results, write_report
 from hiercos.report.page import report_html
@@ -92,20 +94,19 @@ def test_the_verdict_says_where_the_variant_errs_and_shows_its_reasons_before_th
     assert rest.index("<svg") < rest.index("The features: ")
 
 
-def test_texts_have_ngrams_and_dense_features_of_them() -> None:
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({}, "5 features"),
+        ({"features": None}, "sparse features"),
+        ({"features": None, "kind": "texts"}, "n-grams"),
+        ({"features": None, "kind": "texts", "backbone": {"name": "minilm"}}, "n-grams and minilm vectors"),
+    ],
+)
+def test_features_are_said_in_words(data: dict[str, object], text: str) -> None:
     vectors = record("hier-cos")
-    texts = replace(vectors, data={**vectors.data, "kind": "texts"})
-    minilm = {"name": "minilm", "options": {}}
-    sentences = replace(texts, data={**texts.data, "backbone": minilm})
-    both = replace(texts, data={**texts.data, "backbone": {**minilm, "beside": "tfidf"}})
-    words = (
-        "5 features",
-        "5 features",
-        "5 features",
-        "5 features",
-    )
-    for shown, text in zip((vectors, texts, sentences, both), words, strict=True):
-        assert f"test samples; {text}; 1 seed" in report_html(comparison_results([shown]))
+    page = report_html(comparison_results([replace(vectors, data={**vectors.data, **data})]))
+    assert f"test samples; {text}; 1 seed" in page
 
 
 def test_the_page_is_whole_and_links_to_its_own_sections() -> None:

@@ -18,7 +18,6 @@ from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.decisions import Posterior
 from hiercos.decisions import rule as named_rule
 from hiercos.errors import HiercosWarning
-from hiercos.sklearn.inputs import hiclass_labels
 from hiercos.sklearn.scorers import hops_scorer
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 from trees import TOY17
@@ -90,12 +89,6 @@ def test_answers_are_of_the_kind_of_the_labels(labels: Any, taxonomy: Taxonomy |
     assert model.predict(X[:1]).tolist() == labels[:1].tolist()
 
 
-def test_paths_are_names_by_level() -> None:
-    model = quick(epochs=20).fit(X, Y)
-    classes = [NAMES.tolist().index(name) for name in model.predict(X)]
-    assert model.predict_path(X).tolist() == hiclass_labels(classes, UNEVEN).tolist()
-
-
 def test_classes_that_were_never_seen_have_columns_and_are_not_answered() -> None:
     seen = LABELS != 3
     model = quick(epochs=20).fit(X[seen], Y[seen])
@@ -161,12 +154,6 @@ def test_the_seed_decides_everything() -> None:
     np.testing.assert_array_equal(*drawn)
 
 
-def test_a_mapped_file_is_read_as_an_array_is(tmp_path: Path) -> None:
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    np.testing.assert_array_equal(quick().fit(mapped, Y).predict_proba(mapped), quick().fit(X, Y).predict_proba(X))
-
-
 def test_single_precision_and_whole_numbers_are_samples_too() -> None:
     model = quick(epochs=20).fit(X.astype(np.float32), Y)
     assert model.predict_proba(X.astype(np.float32)).dtype == np.float64
@@ -229,12 +216,6 @@ def test_any_device_there_is_will_do() -> None:
     )
 
 
-def test_fit_begins_anew() -> None:
-    model = quick().fit(X, Y)
-    first = model.predict_proba(X)
-    np.testing.assert_array_equal(model.fit(X, Y).predict_proba(X), first)
-
-
 def test_samples_must_be_there_in_number() -> None:
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         quick().fit(X[:1], Y[:1])
@@ -282,24 +263,7 @@ def test_a_pipeline_of_frames_hands_on_the_names_of_features() -> None:
     assert pipeline.predict_proba(frame).shape == (120, 4)
 
 
-def test_other_names_of_features_are_refused() -> None:
-    model = quick().fit(pd.DataFrame(X, columns=COLUMNS), Y)
-    with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
-        model.predict(pd.DataFrame(X, columns=COLUMNS[::-1]))
-    with pytest.warns(UserWarning, match="X does not have valid feature names"):
-        model.predict(X)
-
-
 # As a file.
-
-
-@pytest.mark.parametrize("labels", [NAMES, PATHS, LEVELS], ids=["names", "paths", "levels"])
-def test_a_pickled_estimator_answers_the_same(tmp_path: Path, labels: Any) -> None:
-    model = quick().fit(X, labels[LABELS])
-    joblib.dump(model, tmp_path / "model.joblib")
-    loaded = joblib.load(tmp_path / "model.joblib")
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    assert loaded.predict(X).tolist() == model.predict(X).tolist()
 
 
 def test_a_pickled_estimator_answers_the_same_in_another_process(tmp_path: Path) -> None:

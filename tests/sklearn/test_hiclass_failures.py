@@ -21,15 +21,14 @@ def hiclass_per_parent(local: object = None) -> object:
 
 
 @PLAIN
-@pytest.mark.parametrize("precision", [np.float64, np.float32])
-def test_the_probabilities_of_a_sample_do_not_depend_on_the_batch(estimator: object, precision: type) -> None:
-    many = samples(5000, seed=1, noise=2.0)[0].astype(precision)
+def test_the_probabilities_of_a_sample_do_not_depend_on_the_batch(estimator: object) -> None:
     model = estimator.fit(X, NAMES[LABELS])
-    together = model.predict_proba(many)
-    tolerance = 1e-12 if precision is np.float64 else 1e-5
-    for row in (0, 17, 4095, 4096, 4999):
-        np.testing.assert_allclose(model.predict_proba(many[row : row + 1])[0], together[row], atol=tolerance)
-    np.testing.assert_allclose(model.predict_proba(many[::-1])[::-1], together, atol=tolerance)
+    for precision, tolerance in ((np.float64, 1e-12), (np.float32, 1e-5)):
+        many = samples(5000, seed=1, noise=2.0)[0].astype(precision)
+        together = model.predict_proba(many)
+        for row in (0, 17, 4095, 4096, 4999):
+            np.testing.assert_allclose(model.predict_proba(many[row : row + 1])[0], together[row], atol=tolerance)
+        np.testing.assert_allclose(model.predict_proba(many[::-1])[::-1], together, atol=tolerance)
 
 
 def test_those_of_hiclass_do() -> None:

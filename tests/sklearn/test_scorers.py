@@ -26,7 +26,7 @@ Y = NAMES[LABELS]
 
 
 def ours(**parameters: object) -> HierarchicalClassifier:
-    return HierarchicalClassifier(UNEVEN, **{"epochs": 3, "random_state": 0, **parameters})
+    return HierarchicalClassifier(UNEVEN, **{"method": "path-softmax", "rule": "auto", "epochs": 3, **parameters})
 
 
 def class_order(scores: np.ndarray, classes: np.ndarray) -> torch.Tensor:

@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 from hiercos import HierarchicalClassifier
-from hiercos.model import Classifier
 from raw_methods import raw_method
 from sklearn_clouds import NAMES, UNEVEN, samples
 
@@ -54,11 +53,3 @@ def test_sparse_samples_are_never_made_dense(monkeypatch: pytest.MonkeyPatch) ->
     for kind in (sp.csr_matrix, sp.csr_array):
         monkeypatch.setattr(kind, "toarray", refused)
     assert model.fit(sp.csr_matrix(X), labels).predict(sp.csr_matrix(X)).shape == labels.shape
-
-
-def test_a_saved_estimator_of_sparse_samples_is_a_model_of_their_vectors(tmp_path: Path) -> None:
-    X, labels = samples()
-    model = HierarchicalClassifier(UNEVEN, **STEPS, epochs=5, options={"dim": 8}).fit(sp.csr_matrix(X), labels)
-    model.save(tmp_path / "m")
-    posterior = Classifier.load(tmp_path / "m").posterior(X)
-    np.testing.assert_allclose(posterior.classes[:, model.labels_.columns], model.predict_proba(X), atol=1e-5)

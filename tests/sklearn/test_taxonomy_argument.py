@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from hiercos import Taxonomy, TaxonomyError
+from hiercos import TaxonomyError
 from hiercos.sklearn.inputs import taxonomy_argument
 from sklearn_clouds import PATHS, UNEVEN
 from trees import TOY
@@ -49,7 +49,3 @@ def test_a_path_of_anything_but_names_is_refused_with_its_row(path: Any) -> None
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(TaxonomyError, match=r"^nowhere\.csv: cannot be read"):
         taxonomy_argument("nowhere.csv")
-
-
-def test_a_large_taxonomy_prints_in_one_line() -> None:
-    assert len(repr(Taxonomy.from_paths([(f"class {number}",) for number in range(5000)]))) < 80

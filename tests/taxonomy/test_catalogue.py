@@ -47,7 +47,7 @@ def test_what_is_opened_is_a_file_or_else_a_name_of_the_catalogue(
 
 @pytest.mark.parametrize("source", ["cifar100.csv", "./cifar100", "trees/cifar100"])
 def test_a_name_with_a_folder_or_an_extension_is_a_file(source: str) -> None:
-    with pytest.raises(TaxonomyError, match=r"cifar100.*: (cannot be read|unknown extension)"):
+    with pytest.raises(TaxonomyError, match=r"cifar100.*: there is no such file$"):
         open_taxonomy(source)
 
 

@@ -11,7 +11,7 @@ import torch
 from lightning_fabric import Fabric
 
 from blobs import FEATURES, blob_data, cloud
-from hiercos.encoders.batches import LabelledVectors
+from hiercos.encoders import LabelledVectors
 from hiercos.methods import Model
 from hiercos.model import evaluate
 from hiercos.records import CHECKPOINT

@@ -12,8 +12,8 @@ from blobs import blob_data
 from hiercos.decisions import Posterior, fit_temperature, rule
 from hiercos.metrics import functional as HF
 from hiercos.model import Classifier, class_scores, sample_scores
-from hiercos.records import read_records
-from hiercos.training import RunError, Settings, SettingsError, train
+from hiercos.records import RunError, read_records
+from hiercos.training import Settings, SettingsError, train
 from trees import TOY17
 
 CONFIG = Settings("cross-entropy", epochs=3, batch_size=32, learning_rate=0.02, refit=False)

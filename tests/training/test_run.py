@@ -10,9 +10,9 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data
 from hiercos.model import Classifier, evaluate_scores
-from hiercos.records import Record
+from hiercos.records import Record, RunError
 from hiercos.storage import StorageError
-from hiercos.training import RunError, Settings, train
+from hiercos.training import Settings, train
 
 CONFIG = Settings("hier-cos", epochs=4, batch_size=16, learning_rate=0.01, seed=3)
 

@@ -11,10 +11,14 @@ from lightning_fabric import Fabric
 
 from blobs import cloud
 from hiercos import HierarchicalClassifier, Taxonomy
+from hiercos.benchmark import Entry, compare
 from hiercos.data import Dataset, Inputs, Texts, Vectors, completed
 from hiercos.decisions import fit_temperature
+from hiercos.hub import PretrainedModel
 from hiercos.model import Classifier, class_scores
+from hiercos.records import RUNS
 from hiercos.training import Settings, features_of, fit, train
+from hiercos.training.settings import Effort
 from trees import TOY17
 
 METHODS = ("committee", "hier-cos", "cross-entropy-mlp", "tree-logistic", "linear-svm", "siblings")
@@ -48,8 +52,10 @@ def fingerprint(model: Classifier) -> str:
     return digest.hexdigest()
 
 
-def settings(method: str) -> Settings:
-    return Settings(method, epochs=SHORT.get(method))
+def settings(method: str, *, quick: bool = False) -> Settings:
+    """Few epochs; a committee of linear heads alone where it should be quick."""
+    effort: Effort | None = "quick" if quick and method == "committee" else None
+    return Settings(method, epochs=SHORT.get(method), effort=effort)
 
 
 @pytest.mark.parametrize("kind", ["vectors", "texts"])
@@ -57,27 +63,32 @@ def settings(method: str) -> Settings:
 def test_the_same_rows_give_the_same_model_behind_every_door(
     fabric: Fabric, tmp_path: Path, method: str, kind: str
 ) -> None:
-    data = dataset(kind)
-    trained = train(data, settings(method), fabric=fabric, folder=tmp_path / "model").classifier
-    estimator = HierarchicalClassifier(TOY17, method=method, epochs=SHORT.get(method))
+    data, chosen = dataset(kind), settings(method, quick=kind == "texts")
+    trained = train(data, chosen, fabric=fabric, folder=tmp_path / "model").classifier
+    estimator = HierarchicalClassifier(TOY17, method=method, epochs=chosen.epochs, effort=chosen.effort)
     X = np.asarray(data.inputs) if isinstance(data.inputs, Vectors) else list(data.inputs)
     estimator.fit(X, [TOY17.path_text(int(leaf)) for leaf in TOY17.leaves[data.labels]])
     loaded = Classifier.load(tmp_path / "model")
-    assert fingerprint(loaded) == fingerprint(trained) == fingerprint(estimator.classifier_)
+    PretrainedModel.from_pretrained(tmp_path / "model").save_pretrained(tmp_path / "published")
+    published = PretrainedModel.from_pretrained(tmp_path / "published").classifier
+    models = (trained, estimator.classifier_, loaded, published)
+    assert len({fingerprint(model) for model in models}) == 1
+    answers = [model.answers(X[::37], top=3, confidence=0.8) for model in models]
+    assert answers == [answers[0]] * 4
     alone = np.concatenate([estimator.predict_proba(X[row : row + 1]) for row in range(0, 600, 37)])
     np.testing.assert_array_equal(alone, estimator.predict_proba(X)[::37])
 
 
-def test_a_comparison_with_test_rows_trains_on_the_same_split_as_a_training_without_them(fabric: Fabric) -> None:
+def test_a_comparison_trains_the_models_of_a_training_on_the_same_split(fabric: Fabric, tmp_path: Path) -> None:
     whole = completed(dataset("vectors", purpose="compare"))
-    kept = whole.split != "test"
-    inputs = whole.inputs
-    alone = Dataset(
-        "rows", TOY17, inputs.take(np.flatnonzero(kept)), whole.nodes[kept], np.full(kept.sum(), ""), purpose="train"
-    )
+    kept = np.flatnonzero(whole.split != "test")
+    alone = dataset("vectors").take(kept)
     assert completed(alone, test=False).split.tolist() == whole.split[kept].tolist()
-    models = [train(data, settings("hier-cos"), fabric=fabric).classifier for data in (whole, alone)]
-    assert fingerprint(models[0]) == fingerprint(models[1])
+    entries = [Entry(settings(method, quick=True)) for method in METHODS[:5]]
+    compare(fabric, features_of(whole), entries, [0], tmp_path)
+    for entry in entries:
+        compared = Classifier.load(tmp_path / RUNS / entry.settings.method / "seed-0")
+        assert fingerprint(compared) == fingerprint(train(alone, entry.settings, fabric=fabric).classifier)
 
 
 def test_the_final_model_learns_from_the_validation_rows_and_keeps_the_temperature_from_before(fabric: Fabric) -> None:

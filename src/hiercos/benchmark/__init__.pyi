@@ -10,5 +10,4 @@ from .parallel import Outcome as Outcome
 from .parallel import Task as Task
 from .parallel import run_tasks as run_tasks
 from .report_source import ReportSource as ReportSource
-from .report_source import ReportSourceError as ReportSourceError
 from .tune import Tuning as Tuning

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.benchmark.learning_curves import CURVES
+from hiercos.checks import fits, json_object, schema_faults
 from hiercos.errors import FaultsError, suggestion
 from hiercos.evaluation import Analysis, VariantAnswers, analyse
 from hiercos.model import stored_rule
-from hiercos.options import fits, json_object, schema_faults
 from hiercos.records import RECORD_FILE, RUNS, Record, holds_finished_run, read_records, variant_name
 from hiercos.training import read_report_inputs
 
@@ -33,7 +33,6 @@ class ReportSource:
     recommended: str = ""
     recommended_seed: int | None = None  # seed of the run of the recommended variant to ship; None if it is not known
     reference: str = ""  # name of the variant that the others are compared with; "" for none
-    interval: str = "sample"  # convention of the intervals
     # JSON values of the statements of the verdict of a comparison; empty for a run
     statements: Sequence[Mapping[str, Any]] = ()
     # half-widths of intervals over the test rows, see `AnswerTable.spread`; empty for a run
@@ -75,7 +74,6 @@ class ReportSource:
             recommended=results.get("recommended", ""),
             recommended_seed=results.get("recommended_seed"),
             reference=tables[0].get("reference") or "",
-            interval=results.get("interval", "sample"),
             statements=results.get("statements") or (),
             row_spread=results.get("row_spread") or {},
         )
@@ -148,7 +146,8 @@ def _results(path: Path) -> dict[str, Any]:
 
 
 _ROW_SCHEMA: dict[str, Any] = {"method": str, "rule": str, "seed": int, "shots": int | str | None}
-_SCHEMA: dict[str, Any] = dict.fromkeys(("recommended", "interval"), str | None) | {
+_SCHEMA: dict[str, Any] = {
+    "recommended": str | None,
     "tables": list | None,
     "statements": list | None,
     "recommended_seed": int | None,

@@ -17,9 +17,9 @@ import numpy as np
 
 from hiercos import storage
 from hiercos.benchmark.parallel import Observer, Outcome, Task, run_tasks
+from hiercos.checks import check_choice, json_object, schema_faults
 from hiercos.errors import FaultsError, reading
 from hiercos.methods import METHODS, Between, Space
-from hiercos.options import check_choice, json_object, schema_faults
 from hiercos.records import run_identity
 from hiercos.training import AnyFeatures, Epoch, RunProgress, Settings, taxonomy_summary
 

@@ -6,7 +6,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -145,7 +144,6 @@ def _sentence(error: Exception) -> str:
 def _report(message: str, code: int, *, debug: bool = False) -> int:
     if debug:
         traceback.print_exc()
-    with suppress(OSError):  # the terminal is gone, the exit code remains
-        sys.stderr.write("".join(f"{visible(line)}\n" for line in f"error: {message}".split("\n")))
-        sys.stderr.flush()
+    sys.stderr.write("".join(f"{visible(line)}\n" for line in f"error: {message}".split("\n")))
+    sys.stderr.flush()
     return code

@@ -6,6 +6,8 @@ from .built_in.table import DownloadError as DownloadError
 from .built_in.table import Transfer as Transfer
 from .built_in.table import data_root as data_root
 from .built_in.table import shown_size as shown_size
+from .corrections import read_corrections as read_corrections
+from .corrections import with_corrections as with_corrections
 from .dataset import Dataset as Dataset
 from .dataset import FeatureOrigin as FeatureOrigin
 from .dataset import completed as completed
@@ -15,6 +17,16 @@ from .images.collections import ImageError as ImageError
 from .images.collections import ImageFiles as ImageFiles
 from .images.collections import Images as Images
 from .images.collections import PixelImages as PixelImages
+from .images.pixels import IMAGENET_MEAN as IMAGENET_MEAN
+from .images.pixels import IMAGENET_STD as IMAGENET_STD
+from .images.pixels import Box as Box
+from .images.pixels import ByteArray as ByteArray
+from .images.pixels import Channels as Channels
+from .images.pixels import Fit as Fit
+from .images.pixels import Interpolation as Interpolation
+from .images.pixels import PixelTransform as PixelTransform
+from .images.pixels import central_box as central_box
+from .images.pixels import resized as resized
 from .inputs import Float32Array as Float32Array
 from .inputs import Inputs as Inputs
 from .inputs import Kind as Kind
@@ -52,7 +64,6 @@ from .rows import InputBatch as InputBatch
 from .rows import Source as Source
 from .rows import SourceOptions as SourceOptions
 from .rows import in_batches as in_batches
-from .splits import LEAST_CALIBRATION as LEAST_CALIBRATION
 from .splits import SPLITS as SPLITS
 from .splits import Purpose as Purpose
 from .splits import TextArray as TextArray

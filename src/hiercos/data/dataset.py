@@ -54,6 +54,8 @@ class Dataset:
         origin: origin of vectors that a backbone computed; None for other data.
         label_sets: nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label.
         weights: weight of each sample in training, shape (M,), above 0; None for equal weights.
+        candidates: nodes of which each sample has one, shape (M, K), -1 for none; None if every label is known. The
+            node of a sample with several is at or above them all.
         purpose: purpose of the data: "compare" needs test samples, "train" none, and "extend", for a model that is
             trained already, no more than one training label; "test" needs test samples alone.
 
@@ -73,6 +75,7 @@ class Dataset:
     label_sets: IntArray | None = None
     purpose: Purpose = "compare"
     weights: Floats | None = None
+    candidates: IntArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", read_only(np.asarray(self.nodes, dtype=np.int64)))
@@ -140,10 +143,9 @@ class Dataset:
 
     def take(self, rows: IntArray) -> Self:
         """The data set of some rows, in this order, with their labels, sets of labels, splits and weights."""
-        sets = None if self.label_sets is None else self.label_sets[rows]
-        weights = None if self.weights is None else self.weights[rows]
-        inputs, nodes, split = self.inputs.take(rows), self.nodes[rows], self.split[rows]
-        return replace(self, inputs=inputs, nodes=nodes, split=split, label_sets=sets, weights=weights)
+        optional = ("label_sets", "weights", "candidates")
+        changed: dict[str, Any] = {name: each[rows] for name in optional if (each := getattr(self, name)) is not None}
+        return replace(self, inputs=self.inputs.take(rows), nodes=self.nodes[rows], split=self.split[rows], **changed)
 
     def rows(self, split: str) -> IntArray:
         """Row indices of a split in order, shape (M_split,)."""
@@ -158,7 +160,7 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """`data_fingerprint` of the data set, which does not depend on its name or path."""
-        return data_fingerprint(self.taxonomy, self.inputs, self.labels, self.split, self.label_sets)
+        return data_fingerprint(self.taxonomy, self.inputs, self.nodes, self.split, self.label_sets)
 
 
 def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> Dataset:
@@ -175,14 +177,9 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
     is_new, known = dataset.lacks_split, np.count_nonzero(dataset.split == "val")
     if not is_new and known and not targets:
         return dataset
-    split = completed_split(
-        dataset.inputs.split_keys(),
-        dataset.labels,
-        dataset.split,
-        classes=dataset.taxonomy.num_classes,
-        test=test,
-        targets=targets,
-    )
+    is_class = dataset.taxonomy.classes_of(dataset.nodes) >= 0
+    keys, own = dataset.inputs.split_keys(), dataset.split
+    split = completed_split(keys, dataset.nodes, own, is_class=is_class, test=test, targets=targets)
     notes = []
     if is_new and test:
         _check_rows_of(split, ("train", "test"), dataset.source)
@@ -194,7 +191,7 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
         notes.append(f"{dataset.source}: {share} validate, chosen by hash; the final model learns from them, too.")
     if targets:
         aside = np.count_nonzero(split == CALIBRATION)
-        of_class = np.count_nonzero(dataset.labels[split == CALIBRATION] < dataset.taxonomy.num_classes)
+        of_class = np.count_nonzero(is_class[split == CALIBRATION])
         if of_class < LEAST_CALIBRATION:
             raise DataError(
                 f"{dataset.source}: targets: expected at least {LEAST_CALIBRATION} samples labelled with a class to "
@@ -215,14 +212,14 @@ def _check_rows_of(split: TextArray, names: Sequence[str], source: str) -> None:
 
 
 def data_fingerprint(
-    taxonomy: Taxonomy, inputs: Inputs, labels: IntArray, split: TextArray, label_sets: IntArray | None = None
+    taxonomy: Taxonomy, inputs: Inputs, nodes: IntArray, split: TextArray, label_sets: IntArray | None = None
 ) -> str:
-    """SHA-256 of taxonomy, inputs (M), label indices (M,), split (M,) and sets of labels (M, K), the same everywhere.
+    """SHA-256 of taxonomy, inputs (M), labels (M,), split (M,) and sets of labels (M, K), the same everywhere.
 
     Images are hashed by the `digests` of their contents.
     """
     digest = hashlib.sha256(inputs.kind.encode() + taxonomy.fingerprint.encode())
-    digest.update((labels if label_sets is None else label_sets).astype("<i8").tobytes())
+    digest.update((label_indices(nodes, taxonomy) if label_sets is None else label_sets).astype("<i8").tobytes())
     digest.update("\x00".join(split).encode())
     for part in inputs.fingerprint_parts():
         digest.update(part)

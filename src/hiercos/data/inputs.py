@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_matrix
 
+from hiercos.checks import TEXT_CHARACTERS, limit_fault
+from hiercos.data.images.pixels import ByteArray
 from hiercos.data.splits import Key, folded
 from hiercos.errors import DataError, RowName, row_name
-from hiercos.limits import TEXT_CHARACTERS, limit_fault
-from hiercos.pixels import ByteArray
 from hiercos.taxonomy import AnyArray, IntArray
 
 Float32Array = NDArray[np.float32]
@@ -23,24 +23,19 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 class Inputs(ABC):
-    """M inputs of one kind, in order. Every type can be pickled for worker processes.
+    """M inputs of one kind, in order. Every type can be pickled for worker processes."""
 
-    Attributes:
-        kind: "texts", "vectors" or "images".
-        needs_decoding: whether an input can turn out to be faulty when it is decoded.
-    """
-
-    kind: ClassVar[Kind]
-    needs_decoding: ClassVar[bool] = False
+    kind: ClassVar[Kind]  # "texts", "vectors" or "images"
+    needs_decoding: ClassVar[bool] = False  # whether an input can turn out to be faulty when it is decoded
     _digests: ByteArray | None = None
 
     @abstractmethod
     def __len__(self) -> int:
         """Number of inputs, M."""
 
-    @abstractmethod
     def name(self, row: int) -> str:
         """Name of an input in messages, such as a path or "text 3"."""
+        return f"{self.kind.removesuffix('s')} {row + 1}"
 
     @abstractmethod
     def content(self, row: int) -> bytes:
@@ -121,10 +116,6 @@ class Texts(Inputs, Sequence[str]):
     def __getitem__(self, row: int | slice) -> str | tuple[str, ...]:
         return self._texts[row]
 
-    def name(self, row: int) -> str:
-        """Number of the text, from 1."""
-        return f"text {row + 1}"
-
     def content(self, row: int) -> bytes:
         """UTF-8 bytes of a text."""
         return self._texts[row].encode("utf-8", "surrogatepass")
@@ -186,10 +177,6 @@ class Vectors(Inputs):
         converted = self.array if dtype is None else self.array.astype(dtype, copy=False)
         return converted.copy() if copy else converted
 
-    def name(self, row: int) -> str:
-        """Number of the vector, from 1."""
-        return f"vector {row + 1}"
-
     def content(self, row: int) -> bytes:
         """Little-endian float32 bytes of a vector."""
         return bytes(self.array[row].astype("<f4").tobytes())
@@ -234,10 +221,6 @@ class SparseVectors(Inputs):
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
-
-    def name(self, row: int) -> str:
-        """Number of the vector, from 1."""
-        return f"vector {row + 1}"
 
     def content(self, row: int) -> bytes:
         """Little-endian bytes of the places (int32) and the numbers (float32) that are not 0."""

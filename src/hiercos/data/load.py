@@ -24,8 +24,8 @@ from hiercos.taxonomy import (
     SampleLabels,
     Taxonomy,
     counted,
-    label_indices,
     open_taxonomy,
+    read_candidates,
     read_sample_labels,
     taxonomy_of_labels,
 )
@@ -100,6 +100,7 @@ class LabelledRows(NamedTuple):
             inputs=self.batch.inputs,
             nodes=labels.nodes,
             label_sets=labels.sets,
+            candidates=labels.candidates,
             split=split,
             notes=(*self.source.notes, *notes, *labels.notes),
             source=self.source.name,
@@ -127,15 +128,23 @@ def _taxonomy_of(rows: LabelledRows, given: Taxonomy | None) -> tuple[Taxonomy, 
     return tree, (f"{source.name} came without a taxonomy: one with {size} was made from the labels.",)
 
 
+def _read_labels(rows: LabelledRows, taxonomy: Taxonomy, tree_name: str) -> SampleLabels:
+    source, labels, candidates = rows.source.name, rows.batch.labels, rows.batch.candidates
+    assert labels is not None
+    if candidates is not None and any(map(str.strip, candidates)):
+        texts = [str(label) for label in labels]
+        return read_candidates(texts, candidates, taxonomy, source=source, row_name=rows.row_name)
+    return read_sample_labels(labels, taxonomy, source=source, row_name=rows.row_name, tree_name=tree_name)
+
+
 def _labels_and_split(
     rows: LabelledRows, taxonomy: Taxonomy, tree_name: str = ""
 ) -> tuple[SampleLabels, TextArray | None]:
     """Labels and splits of rows; a DataError has every fault of the inputs, the labels and the splits."""
     source, batch, faults = rows.source.name, rows.batch, [rows.faults]
     labels, split = None, None
-    assert batch.labels is not None
     try:
-        labels = read_sample_labels(batch.labels, taxonomy, source=source, row_name=rows.row_name, tree_name=tree_name)
+        labels = _read_labels(rows, taxonomy, tree_name)
     except DataError as error:
         faults.append(error.faults)
     try:
@@ -252,10 +261,7 @@ def read_inputs(path: str | Path, *, kind: Kind, **options: Any) -> Source:
     if chosen.keep_columns and Path(path).suffix.lower() not in SAMPLE_TABLES:
         raise DataError(f"--keep-columns: expected {EXPECTED_TABLE} as input, got {path}")
     with reading(f"{path}: the inputs cannot be read", DataError):
-        found, faults = reader.rows(name, chosen, kind).usable(chosen)
-    if faults:
-        raise DataError(faults)
-    return found
+        return reader.rows(name, chosen, kind).checked(chosen)
 
 
 def _refuse_inputs(path: str | Path, kind: Kind) -> NoReturn:
@@ -321,11 +327,11 @@ def _test_split(
     rows: LabelledRows, labels: SampleLabels, taxonomy: Taxonomy, trained_on: set[str | None]
 ) -> tuple[TextArray, str]:
     """The split of rows without one: that of the training, if a model was trained on them, else all are for testing."""
-    name, inputs, indices = rows.source.name, rows.batch.inputs, label_indices(labels.nodes, taxonomy)
+    name, inputs, is_class = rows.source.name, rows.batch.inputs, taxonomy.classes_of(labels.nodes) >= 0
     keys, none = inputs.split_keys(), np.full(len(inputs), "")
     for test, targets in product((True, False), repeat=2):
-        split = completed_split(keys, indices, none, classes=taxonomy.num_classes, test=test, targets=targets)
-        if data_fingerprint(taxonomy, inputs, indices, split, labels.sets) not in trained_on:
+        split = completed_split(keys, labels.nodes, none, is_class=is_class, test=test, targets=targets)
+        if data_fingerprint(taxonomy, inputs, labels.nodes, split, labels.sets) not in trained_on:
             continue
         if not test:
             raise DataError(f"{name}: the model was trained on these rows, without test rows; expected other rows")

@@ -1,45 +1,53 @@
 """Inputs from Python objects: texts, paths of images, Pillow images, and arrays."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
-from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Self
+from os import PathLike
+from typing import Any
 
 from scipy.sparse import issparse
 
-from hiercos.data.images.collections import Images, file_content
-from hiercos.data.images.decoding import pillow, upright_rgb
-from hiercos.data.inputs import Inputs, Kind, Rows, SparseVectors, Texts, Vectors, check_inputs
-from hiercos.data.rows import PATH_COLUMN, TEXT_COLUMN, InputBatch, Source
+from hiercos.data.images.collections import ImageFiles
+from hiercos.data.images.decoding import check_on_error, pillow
+from hiercos.data.inputs import Inputs, Kind, SparseVectors, Texts, Vectors, check_inputs
+from hiercos.data.rows import PATH_COLUMN, TEXT_COLUMN, InputBatch, Source, SourceOptions
 from hiercos.errors import DataError
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
-
-def python_rows(inputs: Any, kind: Kind) -> Source:
+def python_rows(inputs: Any, kind: Kind, *, on_error: str = "fail") -> Source:
     """Python objects as inputs of a kind, in batches; an iterator is read batch by batch, and only once.
 
     See `as_inputs`, which it calls unless the inputs are `Inputs` already, or none: then there are no batches.
+
+    Args:
+        inputs: Python objects.
+        kind: kind of the inputs.
+        on_error: "fail" to raise for empty texts, "skip" to leave them out.
     """
+    check_on_error(on_error)
     if isinstance(inputs, Iterator):
-        return Source("inputs", kind, lambda size: _read(inputs, kind, size))
+        return Source("inputs", kind, lambda size: _read(inputs, kind, size, on_error))
     if not _is_single(inputs) and not (inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)):
         return Source("inputs", kind, lambda _: iter(()), 0)
-    return Source.of(inputs if isinstance(inputs, Inputs) else as_inputs(inputs, kind))
+    skips = on_error == "skip" and kind == "texts"
+    source = Source.of(inputs if isinstance(inputs, Inputs) else as_inputs(inputs, kind, check=not skips))
+    return source.checked(SourceOptions(on_error="skip")) if skips else source
 
 
-def _read(items: Iterator[Any], kind: Kind, size: int) -> Iterator[InputBatch]:
-    first = 1
+def _read(items: Iterator[Any], kind: Kind, size: int, on_error: str) -> Iterator[InputBatch]:
+    first = 0
     while batch := list(islice(items, size)):
-        yield InputBatch(range(first, first + len(batch)), as_inputs(batch, kind))
+        for rows in python_rows(batch, kind, on_error=on_error).read(size):
+            yield replace(rows, numbers=[first + number for number in rows.numbers])
         first += len(batch)
 
 
-def as_inputs(inputs: Any, kind: Kind) -> Inputs:
+def as_inputs(inputs: Any, kind: Kind, *, check: bool = True) -> Inputs:
     """Inputs of a kind from Python objects; a single text or image counts as a list of one.
 
-    Of a DataFrame, the column `text` or `path` is taken, or for vectors all columns.
+    Of a DataFrame, the column `text` or `path` is taken, or for vectors all columns. A check finds what can be found
+    without decoding.
     """
     if getattr(inputs, "columns", None) is not None:
         inputs = inputs.to_numpy() if kind == "vectors" else _column(inputs, kind)
@@ -56,8 +64,9 @@ def as_inputs(inputs: Any, kind: Kind) -> Inputs:
         if not isinstance(item, expected):
             wanted = "a text" if kind == "texts" else "a path or a Pillow image"
             raise DataError(f"inputs: row {row}: expected {wanted}, got {type(item).__name__}")
-    found: Inputs = Texts(items) if kind == "texts" else PythonImages(items)
-    check_inputs(found, source="inputs")
+    found: Inputs = Texts(items) if kind == "texts" else ImageFiles(items)
+    if check:
+        check_inputs(found, source="inputs")
     return found
 
 
@@ -71,32 +80,3 @@ def _column(table: Any, kind: Kind) -> Any:
 
 def _is_single(inputs: Any) -> bool:
     return isinstance(inputs, str | PathLike) or not hasattr(inputs, "__iter__")
-
-
-class PythonImages(Images):
-    """Images as Python objects: paths of files, or Pillow images."""
-
-    def __init__(self, images: "Sequence[str | PathLike[str] | Image]") -> None:
-        self._images = tuple(images)
-
-    def __len__(self) -> int:
-        return len(self._images)
-
-    def name(self, row: int) -> str:
-        """Path of the file, or the number of a Pillow image, from 1."""
-        image = self._images[row]
-        return fspath(image) if isinstance(image, str | PathLike) else f"image {row + 1}"
-
-    def content(self, row: int) -> bytes:
-        """The bytes of the file, or the pixels."""
-        image = self._images[row]
-        return file_content(fspath(image)) if isinstance(image, str | PathLike) else image.tobytes()
-
-    def open(self, row: int) -> "Image":
-        """The image, upright and RGB."""
-        image = self._images[row]
-        return super().open(row) if isinstance(image, str | PathLike) else upright_rgb(image, self.name(row))
-
-    def take(self, rows: Rows) -> Self:
-        """The images at these rows."""
-        return type(self)([self._images[row] for row in rows]).with_digests_of(self, rows)

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from hiercos.checks import check_count
 from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.images.decoding import CheckCallback, check_on_error, usable_rows
 from hiercos.data.inputs import Inputs, Kind, Rows, text_fault, vector_faults
 from hiercos.errors import DataError
-from hiercos.options import check_count
 from hiercos.taxonomy import AnyArray, Taxonomy
 
 TEXT_COLUMN, PATH_COLUMN, LABEL_COLUMN, SPLIT_COLUMN = "text", "path", "label", "split"
+CANDIDATES_COLUMN = "candidates"  # labels of which a row has one, such as `a | b`
 CHECKED_AT_ONCE = 1024  # rows checked at a time
 
 Column = Sequence[str] | AnyArray  # a value for each row
@@ -53,6 +54,7 @@ class InputBatch:
     kept: Mapping[str, Sequence[str]] = field(default_factory=dict)  # columns to copy to the answers, B cells each
     labels: Column | None = None  # label of each row as the user wrote it; None if they were not asked for
     split: Column | None = None  # split of each row; None if the source has none
+    candidates: Sequence[str] | None = None  # labels of which each row has one, "" where it is known; None for none
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -65,6 +67,7 @@ class InputBatch:
             {name: _at(cells, places) for name, cells in self.kept.items()},
             None if self.labels is None else _at(self.labels, places),
             None if self.split is None else _at(self.split, places),
+            None if self.candidates is None else _at(self.candidates, places),
         )
 
 
@@ -132,6 +135,13 @@ class Source:
         for rows in self.read(sys.maxsize):
             return rows
         raise DataError(f"{self.name}: expected at least one sample")
+
+    def checked(self, options: SourceOptions) -> "Source":
+        """The rows without those that are left out; a DataError with every fault, see `usable`."""
+        found, faults = self.usable(options)
+        if faults:
+            raise DataError(faults)
+        return found
 
     def usable(self, options: SourceOptions, at_once: int = CHECKED_AT_ONCE) -> tuple["Source", Sequence[str]]:
         """The rows without those that are left out, and a sentence for each fault, after a first pass over them.

@@ -74,34 +74,25 @@ def hash_split(keys: Iterable[Key], fractions: Sequence[float] = FRACTIONS) -> T
     return np.array(SPLITS)[np.searchsorted(ends, shares, side="right")]
 
 
-def validation_rows(keys: Sequence[Key], labels: IntArray, available: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mask of the rows to validate on, chosen by hash among those available; shape (M,).
-
-    A label whose rows would all be chosen keeps them for training. The hash is salted, so the choice is independent of
-    that of the test rows.
-
-    Args:
-        labels: label of each sample, shape (M,).
-        available: mask of the rows to choose from, shape (M,).
-    """
-    chosen = np.array([hash_fraction(key, "val") < VAL_SHARE for key in keys], dtype=bool) & available
-    return chosen & np.isin(labels, labels[available & ~chosen])
-
-
 def completed_split(
     keys: Sequence[Key],
-    labels: IntArray,
+    nodes: IntArray,
     split: TextArray,
     *,
-    classes: int,
+    is_class: NDArray[np.bool_],
     test: bool = True,
     targets: bool = False,
 ) -> TextArray:
     """The split of the data with what it leaves open chosen by hash; see `hiercos.data.completed`.
 
+    A label keeps its rows for training if all would validate. Every choice has a hash of its own, so that it does not
+    depend on the others.
+
     Args:
-        labels: label of each sample, shape (M,).
+        keys: content of each sample, M keys.
+        nodes: node of each sample's label, shape (M,).
         split: split in the data, shape (M,); "" for all samples if they have none.
+        is_class: mask of the samples whose node is a class, shape (M,).
         test: whether to choose test samples for data without a split.
         targets: whether to set samples aside to calibrate the targets of back-off, on which nothing else may depend.
     """
@@ -111,13 +102,19 @@ def completed_split(
         if test:
             made[np.array([hash_fraction(key) for key in keys]) >= 1 - TEST_SHARE] = "test"
     if "val" not in made:
-        chosen = validation_rows(keys, labels, made == "train")
-        if np.count_nonzero(labels[chosen] < classes) >= LEAST_VAL:
+        available = made == "train"
+        chosen = _drawn(keys, "val", VAL_SHARE) & available
+        chosen &= np.isin(nodes, nodes[available & ~chosen])
+        if np.count_nonzero(is_class[chosen]) >= LEAST_VAL:
             made[chosen] = "val"
     if targets and CALIBRATION not in made:
-        aside = np.array([hash_fraction(key, "calibration") < CALIBRATION_SHARE for key in keys], dtype=bool)
-        made[aside & (made != "test")] = CALIBRATION
+        made[_drawn(keys, "calibration", CALIBRATION_SHARE) & (made != "test")] = CALIBRATION
     return made
+
+
+def _drawn(keys: Sequence[Key], purpose: str, share: float) -> NDArray[np.bool_]:
+    """Mask of a share of the samples, by hash, shape (M,)."""
+    return np.array([hash_fraction(key, purpose) < share for key in keys], dtype=bool)
 
 
 def checked_split(split: Sequence[str] | AnyArray, *, source: str, row_name: RowName = row_name) -> TextArray:

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hiercos.checks import LEAST, MOST
 from hiercos.errors import FaultsError, RowName, row_name
-from hiercos.options import LEAST, MOST
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_sums, check_is_taxonomy, descendant_sums, node_values
 
 ROWS_AT_ONCE = 1024  # samples whose node probabilities are in memory at a time

@@ -121,6 +121,11 @@ class AnswerRequest:
         reason = changed or rule.lost_guarantee
         return f"No guarantee holds for the target: {reason}." if reason else rule.guarantee
 
+    def lost_guarantee(self, rule: Rule) -> str:
+        """Why the target of a rule has no guarantee, as a sentence; "" with one, or without a target."""
+        sentence = self.guarantee(rule)
+        return "" if sentence == rule.guarantee else sentence
+
     def allowed(self, taxonomy: Taxonomy, *, prefix: str = "") -> NDArray[np.bool_]:
         """Mask of the classes that may be answered, shape (C,).
 

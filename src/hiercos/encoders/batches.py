@@ -1,4 +1,4 @@
-"""Samples that a model takes, vectors in memory or raw inputs prepared ahead, and the batches of an epoch."""
+"""Raw inputs prepared ahead for a model, samples with labels, and the batches of an epoch."""
 
 import signal
 from collections import deque
@@ -11,12 +11,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from hiercos.data import Inputs, ProgressCallback
+from hiercos.data import Inputs
 from hiercos.encoders.backbones import Preprocess
 from hiercos.errors import FaultsError
-from hiercos.methods import SparseMatrix, csr_tensor
 
-VECTORS_AT_ONCE = 1024  # vectors in a batch without training
 AHEAD = 2  # batches prepared ahead of the model, for each worker
 RAW_AT_ONCE = 64  # images or texts in a batch without training
 
@@ -31,9 +29,6 @@ class Samples(Protocol):
         """Batch size for evaluation and prediction."""
 
     def __len__(self) -> int: ...
-
-    def to(self, device: torch.device) -> "Samples":
-        """The same samples with their tensors on a device."""
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
         """Model inputs for the rows of each part, in order.
@@ -56,118 +51,14 @@ class LabelledSamples(Samples, Protocol):
         """Nodes of several labels of each sample, shape (M, K), -1 for none; None if every sample has one label."""
 
     def to(self, device: torch.device) -> "LabelledSamples":
-        """The same samples with their tensors on a device."""
+        """The same samples with the tensors of features and labels on a device."""
 
 
 @dataclass(frozen=True)
-class VectorSamples:
-    """Features without labels, in memory.
-
-    Attributes:
-        features: feature vectors, shape (M, F), float32; a SciPy CSR matrix stays on the CPU.
-        at_once: batch size for evaluation and prediction.
-    """
-
-    features: Tensor | SparseMatrix
-    at_once: int = VECTORS_AT_ONCE
-
-    def __len__(self) -> int:
-        return int(self.features.shape[0])
-
-    def to(self, device: torch.device) -> "VectorSamples":
-        """The same features; a tensor is moved to the device."""
-        return replace(self, features=moved(self.features, device))
-
-    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:  # noqa: ARG002  # nothing is random
-        """Features of each part, shape (B, F): a dense tensor, or a sparse CSR tensor on the CPU."""
-        for rows in parts:
-            if not isinstance(self.features, Tensor):
-                yield csr_tensor(self.features[rows.numpy()])
-            elif len(rows) and bool((rows.diff() == 1).all()):  # consecutive rows need no copy
-                yield self.features[int(rows[0]) : int(rows[-1]) + 1]
-            else:
-                yield self.features[rows.to(self.features.device)]
-
-
-def moved(features: Tensor | SparseMatrix, device: torch.device) -> Tensor | SparseMatrix:
-    """Features with a tensor on a device; a SciPy matrix is returned unchanged, because only its batches are moved."""
-    return features.to(device) if isinstance(features, Tensor) else features
-
-
-@dataclass(frozen=True)
-class LabelledVectors:
-    """Features with their classes, in memory.
-
-    Attributes:
-        features: feature vectors, shape (M, F), float32; a SciPy CSR matrix stays on the CPU.
-        labels: label of each sample, a class index or C + node, shape (M,), int64.
-        at_once: batch size for evaluation and prediction.
-        label_sets: nodes of several labels of each sample, shape (M, K), -1 for none; None if every sample has one.
-    """
-
-    features: Tensor | SparseMatrix
-    labels: Tensor
-    at_once: int = VECTORS_AT_ONCE
-    label_sets: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def to(self, device: torch.device) -> "LabelledVectors":
-        """The same features and classes on a device; see `VectorSamples`."""
-        sets = None if self.label_sets is None else self.label_sets.to(device)
-        return replace(self, features=moved(self.features, device), labels=self.labels.to(device), label_sets=sets)
-
-    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
-        """Features of each part, shape (B, F); see `VectorSamples`."""
-        return VectorSamples(self.features).batches(parts, seed=seed)
-
-
-@dataclass(frozen=True)
-class LabelledInputs:
-    """Samples of any type with their classes.
-
-    Attributes:
-        samples: M samples.
-        labels: label of each sample, a class index or C + node, shape (M,), int64.
-        label_sets: nodes of several labels of each sample, shape (M, K), -1 for none; None if every sample has one.
-    """
+class SamplesOf:
+    """Samples that are made from others; a subclass says how."""
 
     samples: Samples
-    labels: Tensor
-    label_sets: Tensor | None = None
-
-    @property
-    def at_once(self) -> int:
-        """See `Samples`."""
-        return self.samples.at_once
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def to(self, device: torch.device) -> "LabelledInputs":
-        """The same samples and classes on a device."""
-        sets = None if self.label_sets is None else self.label_sets.to(device)
-        return LabelledInputs(self.samples.to(device), self.labels.to(device), sets)
-
-    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
-        """Batches of the samples."""
-        return self.samples.batches(parts, seed=seed)
-
-
-@dataclass(frozen=True)
-class ReportedSamples:
-    """Samples that report their progress to a callback.
-
-    Attributes:
-        samples: samples to read.
-        callback: progress callback.
-        already: number of samples that were finished earlier.
-    """
-
-    samples: Samples
-    callback: ProgressCallback
-    already: int = 0
 
     @property
     def at_once(self) -> int:
@@ -177,34 +68,31 @@ class ReportedSamples:
     def __len__(self) -> int:
         return len(self.samples)
 
-    def to(self, device: torch.device) -> "ReportedSamples":
-        """The same samples on a device."""
-        return replace(self, samples=self.samples.to(device))
-
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
-        """Batches of the samples; a batch counts as finished when the next is requested."""
-        done = self.already
-        self.callback.start(done, done + sum(map(len, parts)))
-        try:
-            for part, batch in zip(parts, self.samples.batches(parts, seed=seed), strict=True):
-                yield batch
-                done += len(part)
-                self.callback.rows(done)
-        finally:
-            self.callback.close()
+        """Batches of the samples."""
+        return self.samples.batches(parts, seed=seed)
+
+
+@dataclass(frozen=True)
+class LabelledInputs(SamplesOf):
+    """Samples of any type with their classes."""
+
+    labels: Tensor  # label of each sample, a class index or C + node, shape (M,), int64
+    label_sets: Tensor | None = None  # see `LabelledSamples`
+
+    def to(self, device: torch.device) -> "LabelledInputs":
+        """The same samples with their classes on a device."""
+        sets = None if self.label_sets is None else self.label_sets.to(device)
+        return replace(self, labels=self.labels.to(device), label_sets=sets)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The part of a batch that one process trains on.
+    """The part of a batch that one process trains on."""
 
-    Attributes:
-        rows: row indices of the part, shape (B,).
-        weight: number of samples over the mean of all processes, so that the mean of the weighted losses is the loss
-            of the whole batch; 1 for a single process.
-    """
-
-    rows: Tensor
+    rows: Tensor  # row indices of the part, shape (B,)
+    # number of samples over the mean of all processes, so that the mean of the weighted losses is the loss of the whole
+    # batch; 1 for a single process
     weight: float
 
 
@@ -237,27 +125,16 @@ class RawSamples:
 
     The augmentation of a batch depends on the seed and the index of the batch alone, so the number of workers changes
     only the speed.
-
-    Attributes:
-        inputs: M images or texts.
-        preprocess: function from a list of inputs to a batch for the model.
-        augment: function from a list of inputs and a generator to an augmented batch; None for no augmentation.
-        workers: number of processes that read and prepare inputs; 0 for a thread of this process.
-        at_once: batch size for evaluation and prediction.
     """
 
-    inputs: Inputs
-    preprocess: Preprocess
-    augment: AugmentFunction | None = None
-    workers: int = 0
-    at_once: int = RAW_AT_ONCE
+    inputs: Inputs  # M images or texts
+    preprocess: Preprocess  # function from a list of inputs to a batch for the model
+    augment: AugmentFunction | None = None  # function from inputs and a generator to an augmented batch
+    workers: int = 0  # number of processes that read and prepare inputs; 0 for a thread of this process
+    at_once: int = RAW_AT_ONCE  # batch size for evaluation and prediction
 
     def __len__(self) -> int:
         return len(self.inputs)
-
-    def to(self, device: torch.device) -> "RawSamples":  # noqa: ARG002  # there are no tensors yet
-        """The same samples."""
-        return self
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
         """Model inputs for the rows of each part, prepared ahead; see `Samples`."""

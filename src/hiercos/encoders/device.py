@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
-from hiercos.options import DEVICES, check_choice
+from hiercos.checks import check_choice
+from hiercos.encoders.names import DEVICES
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

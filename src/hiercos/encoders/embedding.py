@@ -47,15 +47,10 @@ class EmbeddingError(FaultsError):
 
 @dataclass(frozen=True)
 class Embedded:
-    """Features of M inputs in the cache.
+    """Features of M inputs in the cache."""
 
-    Attributes:
-        path: .npy file of the features, shape (M, F), float32.
-        computed: number of rows that this call computed; 0 if all were cached.
-    """
-
-    path: Path
-    computed: int
+    path: Path  # .npy file of the features, shape (M, F), float32
+    computed: int  # number of rows that this call computed; 0 if all were cached
 
 
 def embed(config: ReadConfig, backbone: Backbone, inputs: Inputs) -> Embedded:

@@ -1,10 +1,10 @@
-"""Encoders of raw inputs for a model: TF-IDF, a frozen backbone, both, or the model's own backbone."""
+"""Encoders of raw inputs for a model: TF-IDF, a frozen backbone, both, or the model's own backbone; their samples."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,34 +15,87 @@ from torch import Tensor
 
 from hiercos.data import Inputs, Kind, ProgressCallback
 from hiercos.encoders.backbones import Backbone, BackboneError, blank_sample, load_backbone
-from hiercos.encoders.batches import RAW_AT_ONCE, VECTORS_AT_ONCE, RawSamples, ReportedSamples, Samples, VectorSamples
+from hiercos.encoders.batches import RAW_AT_ONCE, RawSamples, Samples, SamplesOf
 from hiercos.encoders.device import DeviceContext
 from hiercos.encoders.tfidf import TextFeatures
-from hiercos.methods import SparseMatrix
+from hiercos.methods import SparseMatrix, csr_tensor
 
+VECTORS_AT_ONCE = 1024  # vectors in a batch without training
 CPU_NUMBERS = 4 * 3 * 224 * 224  # numbers in all images of a batch on a CPU
 
 
 @dataclass(frozen=True)
+class VectorSamples:
+    """Features without labels, in memory."""
+
+    features: Tensor | SparseMatrix  # shape (M, F), float32; a SciPy CSR matrix stays on the CPU
+    at_once: int = field(default=VECTORS_AT_ONCE, kw_only=True)  # batch size for evaluation and prediction
+
+    def __len__(self) -> int:
+        return int(self.features.shape[0])
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:  # noqa: ARG002  # nothing is random
+        """Features of each part, shape (B, F): a dense tensor, or a sparse CSR tensor on the CPU."""
+        for rows in parts:
+            if not isinstance(self.features, Tensor):
+                yield csr_tensor(self.features[rows.numpy()])
+            elif len(rows) and bool((rows.diff() == 1).all()):  # consecutive rows need no copy
+                yield self.features[int(rows[0]) : int(rows[-1]) + 1]
+            else:
+                yield self.features[rows.to(self.features.device)]
+
+
+@dataclass(frozen=True)
+class LabelledVectors(VectorSamples):
+    """Features with their classes, in memory."""
+
+    labels: Tensor  # label of each sample, a class index or C + node, shape (M,), int64
+    label_sets: Tensor | None = None  # see `LabelledSamples`
+
+    def to(self, device: torch.device) -> LabelledVectors:
+        """The same features and classes on a device."""
+        features = self.features.to(device) if isinstance(self.features, Tensor) else self.features
+        sets = None if self.label_sets is None else self.label_sets.to(device)
+        return replace(self, features=features, labels=self.labels.to(device), label_sets=sets)
+
+
+@dataclass(frozen=True)
+class ReportedSamples(SamplesOf):
+    """Samples that report their progress to a callback."""
+
+    callback: ProgressCallback
+    already: int = 0  # number of samples that were finished earlier
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
+        """Batches of the samples; a batch counts as finished when the next is requested."""
+        done = self.already
+        self.callback.start(done, done + sum(map(len, parts)))
+        try:
+            for part, batch in zip(parts, self.samples.batches(parts, seed=seed), strict=True):
+                yield batch
+                done += len(part)
+                self.callback.rows(done)
+        finally:
+            self.callback.close()
+
+
+@dataclass(frozen=True)
 class ReadConfig:
-    """Settings for reading and encoding inputs.
+    """Settings for reading and encoding inputs."""
 
-    Attributes:
-        context: device and precision: a launched Fabric, or a `SingleDevice`.
-        batch_size: number of inputs in a batch; None for a size that suits their kind.
-        workers: number of processes that read and prepare inputs; 0 for a thread of this process.
-        callback: progress callback; None for no reports.
-    """
-
-    context: DeviceContext
-    batch_size: int | None = None
-    workers: int = 0
-    callback: ProgressCallback | None = None
+    context: DeviceContext  # device and precision: a launched Fabric, or a `SingleDevice`
+    batch_size: int | None = None  # number of inputs in a batch; None for a size that suits their kind
+    workers: int = 0  # number of processes that read and prepare inputs; 0 for a thread of this process
+    callback: ProgressCallback | None = None  # progress callback; None for no reports
 
     def raw_samples(self, backbone: Backbone, inputs: Inputs) -> RawSamples:
         """Samples prepared for a backbone."""
         at_once = self.batch_size or suitable_batch(backbone, self.context.device)
         return RawSamples(inputs, backbone.preprocess, workers=self.workers, at_once=at_once)
+
+    def vectors(self, features: Tensor | SparseMatrix) -> VectorSamples:
+        """Samples of features, shape (M, F)."""
+        return VectorSamples(features, at_once=self.batch_size or VECTORS_AT_ONCE)
 
     def reported(self, samples: Samples, already: int = 0) -> Samples:
         """Samples that report their progress to the callback, if there is one."""
@@ -82,7 +135,7 @@ class TfidfEncoder:
     def samples(self, inputs: Inputs, config: ReadConfig) -> VectorSamples:
         """Sparse vectors of the texts."""
         vectors = self.features.transform(inputs.values(range(len(inputs))))
-        return VectorSamples(vectors, config.batch_size or VECTORS_AT_ONCE)
+        return config.vectors(vectors)
 
 
 @dataclass(frozen=True)
@@ -119,7 +172,7 @@ class JoinedEncoder:
         parts = torch.split(torch.arange(len(inputs)), embedded.at_once) if len(inputs) else ()
         blocks = [batch.cpu().numpy() for batch in embedded.batches(parts)]
         features = np.concatenate([np.empty((0, self.frozen.backbone.num_features), np.float32), *blocks])
-        return VectorSamples(self.joined(inputs, features), config.batch_size or VECTORS_AT_ONCE)
+        return config.vectors(self.joined(inputs, features))
 
     def joined(self, inputs: Inputs, features: NDArray[np.float32]) -> SparseMatrix:
         """TF-IDF vectors beside backbone features, shape (M, F); each part of a row has the length 1, or is empty."""
@@ -208,30 +261,17 @@ class FineTunedEncoder:
 
 
 @dataclass(frozen=True)
-class EmbeddedSamples:
+class EmbeddedSamples(SamplesOf):
     """Samples as features of a frozen backbone, computed batch by batch."""
 
-    raw: RawSamples
     backbone: Backbone
     context: DeviceContext
-
-    @property
-    def at_once(self) -> int:
-        """See `Samples`."""
-        return self.raw.at_once
-
-    def __len__(self) -> int:
-        return len(self.raw)
-
-    def to(self, device: torch.device) -> EmbeddedSamples:  # noqa: ARG002  # features are on the device of the context
-        """The same samples."""
-        return self
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
         """Features of each part, shape (B, F), float32."""
         self.backbone.to(self.context.device).eval()
         channels_last(self.backbone)
-        for batch in self.raw.batches(parts, seed=seed):
+        for batch in self.samples.batches(parts, seed=seed):
             yield backbone_features(self.context, self.backbone, batch)
 
 

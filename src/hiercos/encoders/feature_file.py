@@ -3,11 +3,9 @@
 import hashlib
 import json
 import os
-import shutil
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -18,7 +16,6 @@ from hiercos import storage
 from hiercos.data import Dataset
 from hiercos.taxonomy.formats import taxonomy_to_dict
 
-CHUNK = 1 << 20  # bytes copied or hashed at a time
 ROWS, DIGEST = "rows", "sha256"  # keys of the file beside: number of rows that are written; checksum once all are
 
 
@@ -106,7 +103,7 @@ def mapped_features(path: Path) -> NDArray[np.float32]:
 def write_features(path: Path, features: Path, dataset: Dataset, identity: Mapping[str, Any]) -> None:
     """Write an .npz data set with features, labels, split, taxonomy and the origin of the features.
 
-    The features are copied in chunks, so that memory does not grow with their number.
+    The features are mapped into memory, which does not grow with their number.
 
     Args:
         path: file to write, atomically.
@@ -114,20 +111,13 @@ def write_features(path: Path, features: Path, dataset: Dataset, identity: Mappi
         dataset: data set that the features were computed from.
         identity: value of `Backbone.identity`.
     """
-    texts = {"taxonomy": taxonomy_to_dict(dataset.taxonomy), "backbone": identity}
-    arrays = {
+    arrays: dict[str, Any] = {
+        "features": mapped_features(features),
         "labels": dataset.labels,
         "split": dataset.split,
-        **{name: np.array(json.dumps(value)) for name, value in texts.items()},
-        "embedded_from": np.array(dataset.fingerprint),
+        "taxonomy": json.dumps(taxonomy_to_dict(dataset.taxonomy)),
+        "backbone": json.dumps(identity),
+        "embedded_from": dataset.fingerprint,
     }
-    with storage.writing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
-        with features.open("rb") as source, _member(archive, "features") as target:
-            shutil.copyfileobj(source, target, CHUNK)
-        for name, array in arrays.items():
-            with _member(archive, name) as target:
-                npy.write_array(target, array, allow_pickle=False)
-
-
-def _member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
-    return archive.open(f"{name}.npy", "w", force_zip64=True)
+    with storage.writing(path) as stream:
+        np.savez(stream, allow_pickle=False, **arrays)

@@ -28,19 +28,12 @@ WORD = r"(?u)\b\w+\b"  # a word may have one letter
 
 @dataclass(frozen=True)
 class NgramKind:
-    """A kind of n-grams.
+    """A kind of n-grams."""
 
-    Attributes:
-        analyzer: "word", or "char_wb" for characters within words that are padded with spaces.
-        shortest: length of the shortest n-gram, in words or characters.
-        longest: length of the longest n-gram.
-        lowercase: whether capital letters count as small ones.
-    """
-
-    analyzer: Analyzer
-    shortest: int
-    longest: int
-    lowercase: bool = True
+    analyzer: Analyzer  # "word", or "char_wb" for characters within words that are padded with spaces
+    shortest: int  # length of the shortest n-gram, in words or characters
+    longest: int  # length of the longest n-gram
+    lowercase: bool = True  # whether capital letters count as small ones
 
     def vectorizer(self, **options: Any) -> Any:
         """TfidfVectorizer of scikit-learn for these n-grams."""
@@ -71,6 +64,13 @@ class NgramKind:
                     break
         return found
 
+    def with_words(self, text: str) -> list[tuple[str, str]]:
+        """The same n-grams, each with the word that it is from, in small letters; those of words are their own."""
+        if self.analyzer == "word":
+            return [(gram, gram) for gram in self.of(text)]
+        words = {word: " ".join(re.findall(WORD, word.lower())) or word for word in text.split()}
+        return [(gram, words[word]) for word in text.split() for gram in self.of(word)]
+
 
 WORDS, CHARACTERS = NgramKind("word", 1, 2), NgramKind("char_wb", 3, 4)
 NAMES = NgramKind("char_wb", 1, 5, lowercase=False)
@@ -93,17 +93,11 @@ def suitable_kinds(texts: Sequence[str]) -> tuple[NgramKind, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Ngrams:
-    """Weighted n-grams of one kind.
+    """Weighted n-grams of one kind."""
 
-    Attributes:
-        kind: kind of the n-grams.
-        vocabulary: n-grams in column order.
-        idf: inverse document frequency of each, shape (V,).
-    """
-
-    kind: NgramKind
-    vocabulary: tuple[str, ...]
-    idf: Float32Array
+    kind: NgramKind  # kind of the n-grams
+    vocabulary: tuple[str, ...]  # n-grams in column order
+    idf: Float32Array  # inverse document frequency of each, shape (V,)
 
     @classmethod
     def fit(cls, kind: NgramKind, texts: Sequence[str]) -> "Ngrams":
@@ -130,7 +124,7 @@ class Ngrams:
         counts: list[int] = []
         starts = [0]
         for text in texts:
-            found = Counter(map(self._columns.get, self.kind.of(text)))
+            found = Counter(map(self.columns.get, self.kind.of(text)))
             found.pop(None, None)  # n-grams that are not in the vocabulary
             columns += found.keys()  # type: ignore[arg-type]  # None is gone
             counts += found.values()
@@ -141,7 +135,8 @@ class Ngrams:
         return matrix
 
     @cached_property
-    def _columns(self) -> dict[str, int]:
+    def columns(self) -> dict[str, int]:
+        """Column of each n-gram."""
         return {gram: column for column, gram in enumerate(self.vocabulary)}
 
 
@@ -183,6 +178,29 @@ class TextFeatures:
         ]
         empty = sp.csr_matrix((0, self.width), dtype=np.float32)
         return share * sp.vstack([empty, *blocks], format="csr", dtype=np.float32)
+
+    def words(self, text: str) -> tuple[list[str], sp.csr_matrix]:
+        """The words and phrases of a text, and the share of each n-gram that belongs to each of them, shape (V, K).
+
+        An n-gram of words is a phrase of its own. One of characters belongs to the words that it stands in.
+
+        Example:
+            >>> features = TextFeatures.fit(["Red car", "red"], [NgramKind("word", 1, 2), NgramKind("char_wb", 3, 3)])
+            >>> words, shares = features.words("red RED care")
+            >>> words, shares.sum(axis=0).round().astype(int).tolist()
+            (['red', 'care'], [[4, 2]])
+        """
+        found: Counter[tuple[int, str]] = Counter()
+        start = 0
+        for part in self.parts:
+            pairs = ((part.columns.get(gram), word) for gram, word in part.kind.with_words(text))
+            found.update((start + column, word) for column, word in pairs if column is not None)
+            start += len(part.vocabulary)
+        words = list(dict.fromkeys(word for _, word in found))
+        places = [column for column, _ in found], [words.index(word) for _, word in found]
+        counts = sp.csr_matrix((np.array([*found.values()], np.float64), places), shape=(self.width, len(words)))
+        counts.data /= np.repeat(counts.sum(axis=1).A1, np.diff(counts.indptr))
+        return words, counts
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """JSON values and arrays that `from_state` takes."""

@@ -8,7 +8,6 @@ from .crosswalk_tables import label_key as label_key
 from .crosswalk_tables import read_crosswalk as read_crosswalk
 from .crosswalk_tables import similar_names as similar_names
 from .decision_tables import RowWeights as RowWeights
-from .decision_tables import read_class_prior as read_class_prior
 from .decision_tables import read_costs as read_costs
 from .decision_tables import read_row_nodes as read_row_nodes
 from .decision_tables import read_row_priors as read_row_priors
@@ -31,7 +30,6 @@ from .sample_metrics import interval_rows as interval_rows
 from .sample_metrics import labelled_posterior as labelled_posterior
 from .sample_metrics import model_metrics as model_metrics
 from .sample_metrics import node_answer_rows as node_answer_rows
-from .sample_metrics import node_answer_values as node_answer_values
 from .sample_metrics import node_rows as node_rows
 from .sample_metrics import posterior_metrics as posterior_metrics
 from .sample_metrics import reliability_rows as reliability_rows

@@ -1,6 +1,6 @@
 """Top-1, AHD@1, HOPS and log loss of each test or held-out sample of a run; paired differences over these rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -93,27 +93,17 @@ class AnswerTable:
     runs: Mapping[str, Sequence[tuple[Path, str]]] = field(default_factory=dict)
     # whether the rows are those held out while the models were trained, instead of the test split
     held_out: bool = False
-    # function called with the name of a variant before its `posterior_rows` are computed, which takes long for many
-    # classes; None for none
-    announce: Callable[[str], None] | None = None
     # tables of `answer_rows` or `posterior_rows`, shape (S, M, 2), by variant and names of the columns
     tables: dict[tuple[str, tuple[str, str]], FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(
-        cls,
-        records: Sequence[Record],
-        folder: Path,
-        *,
-        held_out: bool = False,
-        announce: Callable[[str], None] | None = None,
-    ) -> "AnswerTable":
+    def of(cls, records: Sequence[Record], folder: Path, *, held_out: bool = False) -> "AnswerTable":
         """Rows of a comparison in a folder, from the stored scores of its runs."""
         runs: dict[str, list[tuple[Path, str]]] = {}
         for record in sorted(records, key=lambda record: record.seed):
             run = folder / RUNS / record.method / f"seed-{record.seed}"
             runs.setdefault(record.name, []).append((run, record.rule))
-        return cls(runs, held_out, announce)
+        return cls(runs, held_out)
 
     def values(self, variant: str, metric: str) -> FloatArray:
         """Values of a metric of a variant for each seed and row, shape (S, M), nan where a row does not count.
@@ -124,8 +114,6 @@ class AnswerTable:
         """
         columns = ANSWER_METRICS if metric in ANSWER_METRICS else POSTERIOR_METRICS
         if (variant, columns) not in self.tables:
-            if self.announce is not None and columns is POSTERIOR_METRICS:
-                self.announce(variant)
             read = answer_rows if columns is ANSWER_METRICS else posterior_rows
             rows = [read(*run, held_out=self.held_out) for run in self.runs[variant]]
             self.tables[variant, columns] = np.stack(rows)

@@ -1,14 +1,14 @@
-"""Tables that steer decisions: class priors, class weights or allowed nodes for each row, and costs of answers."""
+"""Tables that steer decisions: class weights or allowed nodes for each row, and costs of answers."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data import DELIMITERS, NumberedRow, delimited_file, length_fault, read_table
+from hiercos.data import read_table
 from hiercos.decisions import LeastCost, Posterior, named_classes
 from hiercos.errors import DataError
 from hiercos.taxonomy import Floats, LabelReader, Taxonomy, node_classes
@@ -16,7 +16,6 @@ from hiercos.taxonomy import Floats, LabelReader, Taxonomy, node_classes
 SEPARATOR = ";"  # between the nodes of a cell
 ROW, LABEL, WEIGHT = "row", "label", "weight"
 ANSWER = "answer"
-PRIOR_COLUMNS = ("class", "prior")
 
 
 @dataclass(frozen=True)
@@ -120,42 +119,4 @@ def _cost(where: str, cell: str) -> float:
     value = _number(cell)
     if not math.isfinite(value):
         raise DataError(f"{where}: expected a number as cost, got {cell!r}")
-    return value
-
-
-def read_class_prior(path: Path, taxonomy: Taxonomy) -> tuple[float, ...]:
-    """Prior of every class, in class order, scaled to a sum of 1."""
-    if path.suffix.lower() not in DELIMITERS or not path.is_file():
-        raise DataError(f"{path}: expected a CSV or TSV file with the columns class and prior")
-    with delimited_file(path) as (header, records):
-        if missing := [name for name in PRIOR_COLUMNS if name not in header]:
-            raise DataError(f"{path}: expected a column {missing[0]!r}, got {', '.join(header)}")
-        rows = [*_prior_rows(path, header, records)]
-    reader = LabelReader(taxonomy)
-    lines = [line for line, _, _ in rows]
-    nodes = reader.read([name for _, name, _ in rows], source=str(path), row_name=lambda row: f"row {lines[row]}")
-    priors: dict[int, float] = {}
-    for (line, name, value), label in zip(rows, reader.classes(nodes).tolist(), strict=True):
-        if label in priors:
-            raise DataError(f"{path}: row {line}: a second prior of the class {name!r}")
-        priors[label] = value
-    for label, name in enumerate(taxonomy.class_names):
-        if label not in priors:
-            raise DataError(f"{path}: expected a prior of every class, got none of {name!r}")
-    return tuple(priors[label] / sum(priors.values()) for label in range(taxonomy.num_classes))
-
-
-def _prior_rows(path: Path, header: list[str], records: Iterator[NumberedRow]) -> Iterator[tuple[int, str, float]]:
-    """Line, class and prior of each row."""
-    for line, cells in records:
-        if fault := length_fault(path, (line, cells), len(header)):
-            raise DataError(fault)
-        name, text = (cells[header.index(column)].strip() for column in PRIOR_COLUMNS)
-        yield line, name, _prior(f"{path}: row {line}", text)
-
-
-def _prior(where: str, cell: str) -> float:
-    value = _number(cell)
-    if not (value > 0 and math.isfinite(value)):
-        raise DataError(f"{where}: expected a prior above 0, got {cell!r}")
     return value

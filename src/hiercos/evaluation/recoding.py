@@ -6,9 +6,9 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from hiercos.decisions import Posterior, classes_at_or_below
+from hiercos.decisions import classes_at_or_below
 from hiercos.errors import DataError, suggestion
 from hiercos.evaluation.crosswalk_tables import CrosswalkTable, label_key
 from hiercos.taxonomy import Floats, Taxonomy
@@ -50,10 +50,15 @@ class Recoder:
             raise DataError(f"{where}: expected an old label of {self.table.source}, got {label!r}{near}")
         return found
 
-    def recoded(self, posterior: Posterior, row: int, candidates: Mapping[int, float]) -> Recoded:
-        """The new label of a row of a posterior, which has one of these candidates, or any class if there are none."""
+    def recoded(self, probabilities: Floats, candidates: Mapping[int, float]) -> Recoded:
+        """The new label of a row with one of these candidates, or with any class if there are none.
+
+        Args:
+            probabilities: probabilities of the classes, shape (C,).
+            candidates: new nodes with their weights.
+        """
         nodes = [*candidates] or self.taxonomy.leaves.tolist()
-        values = np.array([posterior.classes[row, self._is_below(node)].sum() for node in nodes])
+        values = np.array([probabilities[self._is_below(node)].sum() for node in nodes])
         values = values if values.sum() > 0 else np.array([*candidates.values()])
         order = np.argsort(-values, kind="stable")
         best, *others = (nodes[place] for place in order)
@@ -65,15 +70,16 @@ class Recoder:
         return cache(lambda node: classes_at_or_below([node], self.taxonomy))
 
 
-def sure_rows(probabilities: Floats, target: float) -> NDArray[np.bool_]:
+def sure_rows(probabilities: ArrayLike, target: float) -> NDArray[np.bool_]:
     """Mask of the surest rows whose mean probability, the precision to expect of them, is at least the target.
 
     Example:
-        >>> sure_rows(np.array([0.5, 1.0, 0.9]), 0.95).tolist()
+        >>> sure_rows([0.5, 1.0, 0.9], 0.95).tolist()
         [False, True, True]
     """
-    order = np.argsort(-probabilities, kind="stable")
-    means = np.cumsum(probabilities[order]) / np.arange(1, len(order) + 1)  # they never rise
+    values = np.asarray(probabilities, dtype=float)
+    order = np.argsort(-values, kind="stable")
+    means = np.cumsum(values[order]) / np.arange(1, len(order) + 1)  # they never rise
     mask = np.zeros(len(order), dtype=bool)
     mask[order[: int((means >= target - EQUAL).sum())]] = True
     return mask

@@ -110,7 +110,7 @@ def posterior_metrics(posterior: Posterior, labels: IntArray, chosen: Rule) -> S
         labels: label of each sample, a class index or C + node, shape (M,).
         chosen: rule that orders the classes; the prediction at each level is the ancestor of the first one.
     """
-    parts = torch.split(torch.from_numpy(labels), ROWS_AT_ONCE)
+    parts = torch.split(torch.tensor(labels), ROWS_AT_ONCE)
     batches = zip(posterior.batches(ROWS_AT_ONCE), parts, strict=True)
     values = np.concatenate([_ruled_values(chosen, batch, part) for batch, part in batches])
     return SampleMetrics(suite_names(posterior.taxonomy), values, labels)

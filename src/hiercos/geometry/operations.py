@@ -24,16 +24,11 @@ class NodeOperations(ABC):
     """Operations on the nodes of a taxonomy, computed for each sample separately.
 
     A node counts among its own ancestors and among its own descendants.
-
-    Attributes:
-        num_nodes: number of nodes N.
-        leaves: node of each class, shape (C,).
-        nodes_of_labels: node of each label, shape (C + N,): the leaves, then every node.
     """
 
-    num_nodes: int
-    leaves: Tensor
-    nodes_of_labels: Tensor
+    num_nodes: int  # number of nodes N
+    leaves: Tensor  # node of each class, shape (C,)
+    nodes_of_labels: Tensor  # node of each label, shape (C + N,): the leaves, then every node
 
     def class_values(self, values: Tensor) -> Tensor:
         """Values of the leaves in class order: (B, N) to (B, C)."""
@@ -94,14 +89,11 @@ class TreePasses(NodeOperations):
     Nodes are numbered level by level, so a level is a slice of columns, and the result of a node follows from that of
     its parent (or its children). No matrix of pairs is ever built. Sizes are Python integers, so that no call waits
     for a device.
-
-    Attributes:
-        sizes: number of nodes of each level, level 1 first.
-        parents: position of each node's parent within the level above, one tensor of shape (K_level,) for each level
-            from level 2.
     """
 
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # number of nodes of each level, level 1 first
+    # position of each node's parent within the level above, one tensor of shape (K_level,) for each level from
+    # level 2
     parents: tuple[Tensor, ...]
 
     def ancestor_sums(self, values: Tensor) -> Tensor:
@@ -194,19 +186,12 @@ def _family_logsumexp(own: Tensor, parents: Tensor, children: Tensor) -> tuple[T
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class SparseSums(NodeOperations):
-    """The operations on a graph: sparse products with the sets of ancestors, O(N + ancestor pairs) per sample.
+    """The operations on a graph: sparse products with the sets of ancestors, O(N + ancestor pairs) per sample."""
 
-    Attributes:
-        above: sparse matrix of shape (N, N), 1 for each node's ancestors and itself.
-        below: its transpose.
-        edges: parent and child of each edge, shape (2, E), those of the deepest children first.
-        level_edges: number of edges to the children of each level, the deepest level first.
-    """
-
-    above: Tensor
-    below: Tensor
-    edges: Tensor
-    level_edges: tuple[int, ...]
+    above: Tensor  # sparse matrix of shape (N, N), 1 for each node's ancestors and itself
+    below: Tensor  # its transpose
+    edges: Tensor  # parent and child of each edge, shape (2, E), those of the deepest children first
+    level_edges: tuple[int, ...]  # number of edges to the children of each level, the deepest level first
 
     def ancestor_sums(self, values: Tensor) -> Tensor:
         """See `NodeOperations`."""

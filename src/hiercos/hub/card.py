@@ -89,6 +89,7 @@ def model_card(stored: Classifier, record: Record | None, name: str) -> str:
         header=yaml.safe_dump(metadata(stored, record, name), sort_keys=False, allow_unicode=True),
         title=name.rpartition("/")[2],
         stored=stored,
+        kept=stored.kept,
         variant=variant_name(stored.model.method, stored.rule.name),
         taxonomy=taxonomy,
         taxonomy_file=TAXONOMY,

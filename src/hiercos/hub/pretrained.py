@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import TypeAlias
 
 from hiercos import storage
+from hiercos.checks import check_count
 from hiercos.encoders import ReadConfig, SingleDevice
 from hiercos.errors import FaultsError
 from hiercos.hub.card import model_card, published_source
 from hiercos.model import Answer, Classifier, ModelError, model_files
-from hiercos.options import check_count
 from hiercos.records import RECORD_FILE, Record, holds_finished_run, read_records, records_json, variant_name
 from hiercos.taxonomy import Taxonomy
 
@@ -159,8 +159,8 @@ def _hub_errors(hub: ModuleType, what: str) -> Iterator[None]:
     except (OSError, ValueError, hub.errors.HTTPError) as error:  # HTTPError is that of the Hub's HTTP library
         unanswered = isinstance(error, hub.errors.LocalEntryNotFoundError)  # and there is nothing in the cache
         fault = error.__cause__ if unanswered and error.__cause__ else error
-        said = getattr(fault, "server_message", None) or str(fault).strip() or type(fault).__name__
-        reason = said.splitlines()[0].rstrip(".")
+        message = getattr(fault, "server_message", None) or str(fault).strip() or type(fault).__name__
+        reason = message.splitlines()[0].rstrip(".")
         raise HubError(f"{what} {_failure(hub.errors, fault)} ({reason})") from error
 
 
@@ -194,19 +194,13 @@ def load_pipeline(
         workers: number of processes that read images or texts; 0 (the default) for a thread of this process.
 
     Raises:
-        TypeError: a model that is not a folder, a name or a `PretrainedModel`.
-        ValueError: an unknown or missing device, a batch size below 1, workers below 0, or a revision together with
-            a loaded model.
+        ValueError: an unknown or missing device, a batch size below 1, or workers below 0.
         HubError, ModelError: see `PretrainedModel.from_pretrained`.
     """
-    if not isinstance(model, str | Path | PretrainedModel):
-        raise TypeError(f"expected a folder, the name of a repository or a PretrainedModel, got {type(model).__name__}")
     if batch_size is not None:
         check_count("batch_size", batch_size)
     check_count("workers", workers, 0)
     context = SingleDevice(device)
     if not isinstance(model, PretrainedModel):
         model = PretrainedModel.from_pretrained(model, revision=revision)
-    elif revision is not None:
-        raise ValueError(f"expected no revision with a loaded model, got {revision!r}")
     return partial(model.classifier.answers, config=ReadConfig(context, batch_size, workers))

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hiercos.checks import check_choice
 from hiercos.geometry import checked_embeddings, label_nodes, tree_operations
 from hiercos.losses.paths import Ancestors, LabelAncestors, LabelPaths, has_inner_labels, weighted_mean
-from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy, check_is_taxonomy, descendant_maxima
 
 Direction = Literal["leaf", "uniform", "root"]

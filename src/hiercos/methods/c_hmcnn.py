@@ -1,10 +1,10 @@
 """C-HMCNN: a sigmoid of each node, coherent by maxima over descendants, for samples with several labels."""
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from hiercos.geometry import tree_operations
 from hiercos.losses import MCLoss
-from hiercos.methods.heads import linear_head
+from hiercos.methods.heads import OnTree, linear_head
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
@@ -32,30 +32,16 @@ def c_hmcnn(
     return Method(
         head=linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum),
         loss=MCLoss(taxonomy),
-        class_scores=LeafLogits(taxonomy),
-        node_scores=CoherentScores(taxonomy),
+        class_scores=OnTree(class_logits, taxonomy),
+        node_scores=OnTree(coherent_scores, taxonomy),
     )
 
 
-class LeafLogits(nn.Module):
-    """Logits of the classes. Shape: (B, N) to (B, C)."""
-
-    def __init__(self, taxonomy: Taxonomy) -> None:
-        super().__init__()
-        self.taxonomy = taxonomy
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """Shape (B, N) to (B, C)."""
-        return tree_operations(self.taxonomy, logits.device).class_values(logits)
+def class_logits(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Logits of the classes: (B, N) to (B, C)."""
+    return tree_operations(taxonomy, logits.device).class_values(logits)
 
 
-class CoherentScores(nn.Module):
-    """Largest sigmoid at or below each node, the scores of C-HMCNN. Shape: (B, N) to (B, N)."""
-
-    def __init__(self, taxonomy: Taxonomy) -> None:
-        super().__init__()
-        self.taxonomy = taxonomy
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """Shape (B, N) to (B, N)."""
-        return tree_operations(self.taxonomy, logits.device).descendant_maxima(logits.sigmoid())
+def coherent_scores(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Largest sigmoid at or below each node: (B, N) to (B, N)."""
+    return tree_operations(taxonomy, logits.device).descendant_maxima(logits.sigmoid())

@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hiercos.checks import check_count
 from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.contributions import Comparison
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.layers import Projection
 from hiercos.methods.model import Method, Model
 from hiercos.methods.table import METHODS
-from hiercos.options import check_count
 from hiercos.taxonomy import Floats, Taxonomy
 
 Effort = Literal["quick", "normal", "best"]
@@ -97,6 +98,15 @@ class Committee(nn.Module):
         scores = [model.class_scores(model(inputs if model.raw_inputs else dense)) for model in self.models()]
         pooled = torch.einsum("kbc,k->bc", torch.stack(scores), self.weights)
         return mixture_log_probabilities(pooled, scores[0], self.first_share) if self.first_share else pooled
+
+    def contributions(self, given: Comparison) -> Tensor | None:
+        """See `Contributions`: to the weighted sum of the scores, of the members that have them."""
+        parts = [
+            found * weight
+            for model, weight in zip(self.models(), self.weights, strict=True)
+            if (model.raw_inputs or self.projection is None) and (found := model.contributions(given)) is not None
+        ]
+        return sum(parts[1:], parts[0]) if parts else None
 
     def models(self) -> list[Model]:
         """The members."""
@@ -201,4 +211,5 @@ def checked_width(width: int | None) -> int:
 
 def committee_method(head: Committee) -> Method:
     """The method of a committee, whose members are trained by `hiercos.training`."""
-    return Method(head, CrossEntropyLoss(head.taxonomy), nn.Identity(), SummedProbabilities(head.taxonomy))
+    loss, node_scores = CrossEntropyLoss(head.taxonomy), SummedProbabilities(head.taxonomy)
+    return Method(head, loss, nn.Identity(), node_scores, contributions=head.contributions)

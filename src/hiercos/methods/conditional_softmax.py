@@ -1,9 +1,9 @@
 """The conditional softmax cascade with adjusted logits."""
 
 from hiercos.losses import ConditionalSoftmaxLoss
-from hiercos.methods.heads import linear_head
+from hiercos.methods.heads import OnTree, linear_head
 from hiercos.methods.model import Method
-from hiercos.methods.yolo_v2 import CascadeProbabilities, LeafLogProbabilities
+from hiercos.methods.yolo_v2 import cascade_probabilities, class_log_probabilities
 from hiercos.taxonomy import Taxonomy
 
 
@@ -30,7 +30,7 @@ def conditional_softmax(
     return Method(
         head=linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum),
         loss=loss,
-        class_scores=LeafLogProbabilities(taxonomy),
-        node_scores=CascadeProbabilities(taxonomy),
+        class_scores=OnTree(class_log_probabilities, taxonomy),
+        node_scores=OnTree(cascade_probabilities, taxonomy),
         prepare=loss.prepare,
     )

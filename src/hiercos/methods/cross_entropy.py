@@ -3,6 +3,7 @@
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.contributions import linear_contributions
 from hiercos.methods.heads import SummedProbabilities, TransformationModule, hidden_layer
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
@@ -49,4 +50,5 @@ def _flat_method(head: nn.Module, taxonomy: Taxonomy) -> Method:
         loss=CrossEntropyLoss(taxonomy),
         class_scores=nn.Identity(),
         node_scores=SummedProbabilities(taxonomy),
+        contributions=linear_contributions(head) if isinstance(head, nn.Linear) else None,
     )

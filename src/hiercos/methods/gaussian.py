@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.contributions import linear_contributions
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, Solved
@@ -26,6 +27,7 @@ def gaussian(taxonomy: Taxonomy, in_features: int) -> Method:
         loss=CrossEntropyLoss(),
         class_scores=nn.Identity(),
         node_scores=SummedProbabilities(taxonomy),
+        contributions=linear_contributions(head),
         solver=GaussianSolver(head),
     )
 

@@ -1,15 +1,15 @@
 """The transformation module, from features to an embedding, and heads: Hier-COS, classifiers of all levels, linear."""
 
-from collections.abc import Sequence
-from typing import Literal, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from hiercos.checks import check_choice
 from hiercos.geometry import PaddedLevels, node_probabilities
 from hiercos.methods.layers import aligned
-from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy, check_is_taxonomy
 
 Stem = Literal["norm", "linear"]
@@ -279,6 +279,18 @@ def class_columns(levels: PaddedLevels) -> Columns:
 def node_columns(levels: PaddedLevels) -> Columns:
     """Selects the node logits, each from the classifier of its own level. Shape: (B, T) to (B, N)."""
     return Columns(torch.tensor(levels.node_columns))
+
+
+class OnTree(nn.Module):
+    """A function of outputs and the taxonomy as a module. Shape: outputs (B, T) to (B, K)."""
+
+    def __init__(self, function: Callable[..., Tensor], taxonomy: Taxonomy, **options: Any) -> None:
+        super().__init__()
+        self.function, self.taxonomy, self.options = function, taxonomy, options
+
+    def forward(self, outputs: Tensor) -> Tensor:
+        """Shape (B, T) to (B, K)."""
+        return self.function(outputs, self.taxonomy, **self.options)
 
 
 class SummedProbabilities(nn.Module):

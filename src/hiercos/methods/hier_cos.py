@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hiercos.checks import check_choice
 from hiercos.geometry import checked_embeddings, class_path_sums, energy_shares, leaf_scores, node_scores
 from hiercos.losses import BelowLabel, Direction, Grouping, HierCOSLoss, Penalty
-from hiercos.methods.heads import Activation, Basis, HierCOSHead
+from hiercos.methods.heads import Activation, Basis, HierCOSHead, OnTree
 from hiercos.methods.model import Evidence, Method
-from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy
 
 Probabilities = Literal["norm", "divergence"]
@@ -81,8 +81,8 @@ def hier_cos(
             dropout=dropout,
         ),
         loss=loss,
-        class_scores=LeafScores(taxonomy, ancestors=ancestors),
-        node_scores=NodeScores(taxonomy, ancestors=ancestors, descendants=descendants),
+        class_scores=OnTree(leaf_scores, taxonomy, ancestors=ancestors),
+        node_scores=OnTree(node_scores, taxonomy, ancestors=ancestors, descendants=descendants),
         energies=EnergyShares(),
         evidence=Divergences(loss) if probabilities == "divergence" else None,
     )
@@ -102,30 +102,6 @@ def suitable_alpha(taxonomy: Taxonomy) -> float:
     """
     width_sum = float(np.sqrt(np.diff(taxonomy.level_starts)).sum())
     return ALPHA * min(1.0, LARGEST_WIDTH_SUM / width_sum) ** 3
-
-
-class LeafScores(nn.Module):
-    """`leaf_scores` as a module. Shape: z (B, N) to (B, C)."""
-
-    def __init__(self, taxonomy: Taxonomy, *, ancestors: bool = True) -> None:
-        super().__init__()
-        self.taxonomy, self.ancestors = taxonomy, ancestors
-
-    def forward(self, z: Tensor) -> Tensor:
-        """Shape (B, N) to (B, C)."""
-        return leaf_scores(z, self.taxonomy, ancestors=self.ancestors)
-
-
-class NodeScores(nn.Module):
-    """`node_scores` as a module. Shape: z (B, N) to (B, N)."""
-
-    def __init__(self, taxonomy: Taxonomy, *, ancestors: bool = True, descendants: bool = True) -> None:
-        super().__init__()
-        self.taxonomy, self.ancestors, self.descendants = taxonomy, ancestors, descendants
-
-    def forward(self, z: Tensor) -> Tensor:
-        """Shape (B, N) to (B, N)."""
-        return node_scores(z, self.taxonomy, ancestors=self.ancestors, descendants=self.descendants)
 
 
 class EnergyShares(nn.Module):

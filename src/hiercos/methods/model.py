@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.methods.backbone import Backbone
+from hiercos.methods.contributions import Comparison, Contributions
 from hiercos.methods.layers import Projection, SparseMatrix, Standardize, align_inputs, csr_tensor
 from hiercos.methods.solver import LabelledFeatures, Solved, Solver
 from hiercos.methods.table import METHODS, build_method
@@ -63,6 +64,9 @@ class Method:
     # module from outputs to the scores (B, C) whose softmax is the method's distribution over the classes; None (the
     # default) if they are the class scores
     evidence: Evidence | None = None
+    # what each entry of the features adds to the difference of two class scores, which explains an answer; None for a
+    # method whose scores are no sums over features
+    contributions: Contributions | None = None
     # sets the weights of the head directly from features and labels; None for gradient steps on the loss
     solver: Solver | None = None
     # function of the labels (M,) and weights (M,) or None of all training samples, called once before training; it
@@ -116,7 +120,7 @@ class Model(nn.Module):
         self.class_scores, self.node_scores, self.energies = parts.class_scores, parts.node_scores, parts.energies
         self.evidence = parts.evidence
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
-        self._prepare, self._keep_weights = parts.prepare, parts.keep_weights
+        self._prepare, self._keep_weights, self._contributions = parts.prepare, parts.keep_weights, parts.contributions
         self.course: int | None = None  # epochs at the constant rate of its training with patience
         self.place = 0  # among the members of a committee
 
@@ -155,6 +159,28 @@ class Model(nn.Module):
         else:
             features = inputs
         return features
+
+    @torch.no_grad()
+    def contributions(self, given: Comparison) -> Tensor | None:
+        """What each entry of a model input adds to the difference of two class scores, shape (P, E).
+
+        Args:
+            given: entries of a sparse vector, or all of a dense one, with pairs of classes.
+
+        Returns:
+            The contributions; None if the scores of the method are no sums over features, or for a trained backbone.
+        """
+        if self._contributions is None or self.backbone is not None:
+            return None
+        given = Comparison(*(part.to(self.standardize.mean.device) for part in given))
+        if self.raw_inputs:
+            return self._contributions(given)
+        if self.projection is None:
+            return self._contributions(given._replace(values=self.standardize(given.values)))
+        directions = self.projection.directions
+        columns = torch.arange(self.in_features, device=directions.device)
+        weights = self._contributions(given._replace(columns=columns, values=1 / self.standardize.scale))
+        return None if weights is None else weights @ directions[given.columns].T * given.values
 
     def solve(self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int) -> Solved:
         """Find the weights with the method's solver; see `Solver`.

@@ -4,7 +4,8 @@ from torch import Tensor, nn
 
 from hiercos.geometry import class_path_sums
 from hiercos.losses import PathLogLoss
-from hiercos.methods.heads import SummedProbabilities, linear_head
+from hiercos.methods.contributions import Comparison
+from hiercos.methods.heads import OnTree, SummedProbabilities, linear_head
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
@@ -33,21 +34,15 @@ def path_softmax(
         inner: weight of the terms above the deepest level, see `PathLogLoss`.
     """
     head = linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum)
+
+    def contributions(given: Comparison) -> Tensor:
+        of_classes = class_path_sums(head.get_parameter("1.weight")[:, given.columns].T, taxonomy)  # (E, C)
+        return (of_classes[:, given.classes] - of_classes[:, given.rivals]).T * given.values
+
     return Method(
-        head=nn.Sequential(head, PathLogits(taxonomy)),
+        head=nn.Sequential(head, OnTree(class_path_sums, taxonomy)),
         loss=PathLogLoss(taxonomy, inner),
         class_scores=nn.Identity(),
         node_scores=SummedProbabilities(taxonomy),
+        contributions=contributions if width is None else None,
     )
-
-
-class PathLogits(nn.Module):
-    """Node scores to class logits, each the sum along the class's path. Shape: (B, N) to (B, C)."""
-
-    def __init__(self, taxonomy: Taxonomy) -> None:
-        super().__init__()
-        self.taxonomy = taxonomy
-
-    def forward(self, node_scores: Tensor) -> Tensor:
-        """Shape (B, N) to (B, C)."""
-        return class_path_sums(node_scores, self.taxonomy)

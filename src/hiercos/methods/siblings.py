@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from hiercos.geometry import cascade_log_probabilities, tree_operations
 from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.contributions import Comparison
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.layers import aligned
 from hiercos.methods.linear.linear_svm import ENOUGH_TO_CHOOSE_STRENGTH
@@ -39,7 +40,8 @@ def siblings(taxonomy: Taxonomy, in_features: int, *, strength: float | None = N
         raise MethodError(f"strength: expected a number above 0, got {strength:g}")
     head = SiblingHead(in_features, taxonomy)
     loss, node_scores = CrossEntropyLoss(taxonomy), SummedProbabilities(taxonomy)
-    return Method(head, loss, nn.Identity(), node_scores, solver=SiblingSolver(head, strength))
+    solver = SiblingSolver(head, strength)
+    return Method(head, loss, nn.Identity(), node_scores, contributions=head.contributions, solver=solver)
 
 
 class SiblingHead(nn.Module):
@@ -126,6 +128,17 @@ class SiblingHead(nn.Module):
             margins = torch.where(self.seen, margins, least + self.bias)
         logs = cascade_log_probabilities(margins, self.tree)
         return tree_operations(self.tree, margins.device).class_values(logs)
+
+    def contributions(self, given: Comparison) -> Tensor:
+        """See `Contributions`: to the margins of the two siblings at which the paths part; below them scores vary."""
+        paths = self.tree.path_table(self.tree.leaves)
+        columns = given.columns.cpu()
+        own, others = (paths[part.cpu().numpy()] for part in (given.classes, given.rivals))
+        parting, pairs = (own != others).argmax(axis=1), np.arange(len(own))
+        weights = self.matrix[columns.numpy()] if self.values.ndim == 1 else self.values.cpu()[columns].numpy()
+        differences = weights[:, own[pairs, parting]] - weights[:, others[pairs, parting]]  # (E, P)
+        table = differences.toarray() if issparse(differences) else differences
+        return torch.from_numpy(table).T.to(given.values.device) * given.values
 
     def _products(self, features: Tensor) -> Tensor:
         """Products with the weights: (B, F) to (B, K); each row of sparse ones is summed on its own, in order."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from hiercos.checks import option_faults
 from hiercos.errors import FaultsError
 from hiercos.methods.spaces import Between, OneOf, Space
-from hiercos.options import option_faults
 from hiercos.registry import Registry
 from hiercos.taxonomy import Taxonomy, check_is_taxonomy, counted
 

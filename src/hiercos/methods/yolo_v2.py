@@ -1,10 +1,10 @@
 """The conditional softmax cascade of YOLO-v2 (YOLO9000)."""
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from hiercos.geometry import cascade_log_probabilities, tree_operations
 from hiercos.losses import YOLOv2Loss
-from hiercos.methods.heads import linear_head
+from hiercos.methods.heads import OnTree, linear_head
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
@@ -33,31 +33,16 @@ def yolo_v2(
     return Method(
         head=linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum),
         loss=YOLOv2Loss(taxonomy),
-        class_scores=LeafLogProbabilities(taxonomy),
-        node_scores=CascadeProbabilities(taxonomy),
+        class_scores=OnTree(class_log_probabilities, taxonomy),
+        node_scores=OnTree(cascade_probabilities, taxonomy),
     )
 
 
-class LeafLogProbabilities(nn.Module):
-    """Log-probabilities of the classes. Shape: node logits (B, N) to (B, C)."""
-
-    def __init__(self, taxonomy: Taxonomy) -> None:
-        super().__init__()
-        self.taxonomy = taxonomy
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """Shape (B, N) to (B, C)."""
-        operations = tree_operations(self.taxonomy, logits.device)
-        return operations.class_values(cascade_log_probabilities(logits, self.taxonomy))
+def class_log_probabilities(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Log-probabilities of the classes: node logits (B, N) to (B, C)."""
+    return tree_operations(taxonomy, logits.device).class_values(cascade_log_probabilities(logits, taxonomy))
 
 
-class CascadeProbabilities(nn.Module):
-    """Probabilities of the nodes. Shape: node logits (B, N) to (B, N)."""
-
-    def __init__(self, taxonomy: Taxonomy) -> None:
-        super().__init__()
-        self.taxonomy = taxonomy
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """Shape (B, N) to (B, N)."""
-        return cascade_log_probabilities(logits, self.taxonomy).exp()
+def cascade_probabilities(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Probabilities of the nodes: node logits (B, N) to (B, N)."""
+    return cascade_log_probabilities(logits, taxonomy).exp()

@@ -1,10 +1,9 @@
-from .answers import Answer as Answer
 from .answers import AnswerColumns as AnswerColumns
 from .answers import answer_columns as answer_columns
-from .answers import explanation_columns as explanation_columns
-from .answers import explanations as explanations
+from .answers import answer_rows as answer_rows
 from .answers import is_level_column as is_level_column
 from .answers import kept_names as kept_names
+from .answers import level_columns as level_columns
 from .answers import node_value_columns as node_value_columns
 from .answers import probability_columns as probability_columns
 from .answers import with_kept_columns as with_kept_columns
@@ -12,6 +11,9 @@ from .base import BaseClassifier as BaseClassifier
 from .base import ClassScores as ClassScores
 from .classifier import Classifier as Classifier
 from .classifier import stacked_features as stacked_features
+from .explain import Answer as Answer
+from .explain import Explainer as Explainer
+from .explain import explanations as explanations
 from .memory import Memory as Memory
 from .persistence import TAXONOMY as TAXONOMY
 from .persistence import WEIGHTS as WEIGHTS

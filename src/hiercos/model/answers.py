@@ -1,7 +1,6 @@
 """Answers of a model, and their explanations, as columns of a table and as dicts with class names and paths."""
 
 import json
-import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -10,106 +9,17 @@ from numpy.typing import NDArray
 
 from hiercos.data import InputBatch, Inputs
 from hiercos.decisions import Decision, NodeRule, Posterior, Rule, ShortList
-from hiercos.taxonomy import Floats, IntArray, Taxonomy, best_children, is_at_or_above
+from hiercos.model.explain import Answer, Explainer, explanations
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, best_children
 
-Answer = dict[str, Any]
 AnswerColumns = dict[str, list[Any]]
 # Columns of a table of answers other than the levels and the explanations: of every answer, and of rules that stop.
 IDENTIFYING_COLUMNS = ("row", "text", "image")  # of the input, not of its answer
 ANSWER_COLUMNS = (*IDENTIFYING_COLUMNS, "rank", "ancestors", "class", "id", "score", "confidence")
-EXPLANATION = re.compile(
-    r"(runner_up_)?(probability|energy)_\d+|runner_up_\d+"
-)  # names of columns, see `explanation_columns`
+EXPLANATION = ("criterion", "runner_up", "runner_up_confidence", "because", "reasons")  # see `explanations`
 PROBABILITY = "probability"  # criterion of rules whose value of an answer is its probability
-STOP_COLUMNS = ("level", "next", "next_confidence", "criterion")
-
-
-def runner_up_classes(posterior: Posterior, decision: Decision) -> IntArray:
-    """The likeliest class that is not at or below each answer, shape (M,); -1 if there is none, as for the root."""
-    taxonomy, scores = posterior.taxonomy, np.array(posterior.scores, dtype=np.float64)
-    for node in np.unique(decision.nodes):
-        inside = is_at_or_above(np.full((taxonomy.num_classes, 1), node), taxonomy.leaves, taxonomy)[:, 0]
-        scores[np.ix_(decision.nodes == node, inside)] = -np.inf
-    best = scores.argmax(axis=1)
-    return np.where(np.take_along_axis(scores, best[:, None], axis=1)[:, 0] == -np.inf, -1, best)
-
-
-def nodes_down_to(node: int, taxonomy: Taxonomy) -> Sequence[int]:
-    """Nodes from level 1 down to a node; in a graph its ancestors, the shallowest first; none for the root."""
-    if node < 0 or taxonomy.is_tree:
-        return taxonomy.path(node)
-    above: list[int] = taxonomy.ancestors.list(node).tolist()
-    return above
-
-
-def explanations(posterior: Posterior, decision: Decision) -> list[dict[str, Any]]:
-    """The reason for each answer: what the rule chose it by, and the probabilities along its path and the runner-up's.
-
-    Args:
-        posterior: probabilities of M samples, and their energies for Hier-COS.
-        decision: their answers.
-
-    Returns:
-        One dict per sample: `criterion` and `value` of the answer; `path` and `runner_up`, lists of `node`,
-        `probability` and, for Hier-COS, `energy` (its share on the axis of the node) from level 1 down. The runner-up
-        is the likeliest class that is not at or below the answer.
-
-    Example:
-        >>> from hiercos.decisions import rule
-        >>> from hiercos.taxonomy import Taxonomy
-        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
-        >>> posterior = Posterior([[0.5, 0.125, 0.375]], t)
-        >>> explanations(posterior, rule("none")(posterior))[0]["runner_up"]
-        [{'node': 'vehicle', 'probability': 0.375}, {'node': 'car', 'probability': 0.375}]
-    """
-    rivals = runner_up_classes(posterior, decision)
-    return [
-        {
-            "criterion": decision.criterion,
-            "value": float(decision.values[row]),
-            "path": _steps(posterior, row, node),
-            "runner_up": _steps(posterior, row, int(posterior.taxonomy.leaves[rival]) if rival >= 0 else -1),
-        }
-        for row, (node, rival) in enumerate(zip(decision.nodes.tolist(), rivals.tolist(), strict=True))
-    ]
-
-
-def _steps(posterior: Posterior, row: int, node: int) -> list[dict[str, Any]]:
-    taxonomy, energies = posterior.taxonomy, posterior.energies
-    return [
-        {
-            "node": taxonomy.names[step],
-            "probability": min(float(posterior.nodes[row, step]), 1.0),
-            **({} if energies is None else {"energy": float(energies[row, step])}),
-        }
-        for step in nodes_down_to(node, taxonomy)
-    ]
-
-
-def explanation_columns(posterior: Posterior, decision: Decision) -> dict[str, list[Any]]:
-    """The explanations as columns: `criterion`, `probability_1` …, `runner_up_1` … and `runner_up_probability_1` …
-
-    Energies are `energy_1` … and `runner_up_energy_1` …. The numbers are levels, in a graph places among the ancestors;
-    "" and None beyond the end of a path.
-    """
-    found, levels = explanations(posterior, decision), range(int(posterior.taxonomy.ancestor_counts.max()))
-    columns: dict[str, list[Any]] = {"criterion": [decision.criterion] * len(found)}
-    keys = ("probability",) if posterior.energies is None else ("probability", "energy")
-    for key in keys:
-        columns |= {f"{key}_{level + 1}": [_cell(each["path"], level, key) for each in found] for level in levels}
-    for level in levels:
-        columns[f"runner_up_{level + 1}"] = [_cell(each["runner_up"], level, "node") or "" for each in found]
-    for key in keys:
-        name = f"runner_up_{key}_"
-        columns |= {f"{name}{level + 1}": [_cell(each["runner_up"], level, key) for each in found] for level in levels}
-    return columns
-
-
-def _cell(steps: list[dict[str, Any]], level: int, key: str) -> Any:
-    if level >= len(steps):
-        return None
-    value = steps[level][key]
-    return round(value, 6) if isinstance(value, float) else value
+LEVEL_CONFIDENCE = "_confidence"  # end of the name of a level's column of probabilities
+STOP_COLUMNS = ("level", "next", "next_confidence")
 
 
 def answer_columns(
@@ -118,7 +28,8 @@ def answer_columns(
     rule: Rule,
     *,
     top: int | None = None,
-    explain: bool = False,
+    explainer: Explainer | None = None,
+    level_confidences: bool = False,
 ) -> AnswerColumns:
     """Answers to a batch of inputs as columns of a table.
 
@@ -134,21 +45,28 @@ def answer_columns(
         posterior: probabilities of the inputs.
         rule: decision rule that chooses the answers.
         top: number of classes for each input; None for the answer alone, without the column `rank`.
-        explain: whether to add the columns of `explanation_columns`; only without `top`.
+        explainer: adds the columns of `explanations`, from these contributions; only without `top`. None for none.
+        level_confidences: whether to add a column `LEVEL_confidence` for each level of a tree: the probability of the
+            node that is named there, None beyond the end of the path.
     """
-    levels = level_columns(posterior.taxonomy)
     if top is not None:
-        return _listed_columns(batch, posterior, rule.short_list(posterior, top), levels)
+        listed = rule.short_list(posterior, top)
+        return _listed_columns(batch, posterior, listed, level_confidences=level_confidences)
     decision = rule(posterior)
     return {
         "row": list(batch.numbers),
         **_shown(batch.inputs, np.arange(len(batch))),
-        **_named(posterior.taxonomy, decision.nodes, levels),
+        **_named(posterior, np.arange(len(batch)), decision.nodes, level_confidences=level_confidences),
         "score": rounded_values(decision.values, decision.nodes >= 0 if decision.criterion == PROBABILITY else None),
         "confidence": rounded_values(decision.probabilities, decision.nodes >= 0),
         **(_stop_columns(posterior, decision) if isinstance(rule, NodeRule) else {}),
-        **(explanation_columns(posterior, decision) if explain else {}),
+        **({} if explainer is None else _columns(explanations(batch.inputs, posterior, decision, explainer))),
     }
+
+
+def _columns(rows: Sequence[Answer]) -> AnswerColumns:
+    """Explanations as columns."""
+    return {name: [row[name] for row in rows] for name in EXPLANATION}
 
 
 def with_kept_columns(columns: AnswerColumns, batch: InputBatch) -> AnswerColumns:
@@ -205,25 +123,31 @@ def level_columns(taxonomy: Taxonomy) -> list[str]:
     numbers = [f"level_{level}" for level in range(1, taxonomy.height + 1)]
     if not taxonomy.ranks:
         return numbers
-    taken = {*ANSWER_COLUMNS, *STOP_COLUMNS}
+    taken = {*ANSWER_COLUMNS, *STOP_COLUMNS, *EXPLANATION}
     pairs = enumerate(taxonomy.ranks, start=1)
-    names = [f"{rank}_{level}" if rank.casefold() in taken else rank for level, rank in pairs]
+    names = [
+        f"{rank}_{level}" if rank.casefold() in taken or rank.endswith(LEVEL_CONFIDENCE) else rank
+        for level, rank in pairs
+    ]
     return names if len({*names}) == len(names) else numbers
 
 
 def is_level_column(name: str) -> bool:
     """Whether a column of a table of answers is that of a level."""
-    return name not in {*ANSWER_COLUMNS, *STOP_COLUMNS} and not EXPLANATION.fullmatch(name)
+    return name not in {*ANSWER_COLUMNS, *STOP_COLUMNS, *EXPLANATION} and not name.endswith(LEVEL_CONFIDENCE)
 
 
-def _listed_columns(batch: InputBatch, posterior: Posterior, listed: ShortList, levels: Sequence[str]) -> AnswerColumns:
+def _listed_columns(
+    batch: InputBatch, posterior: Posterior, listed: ShortList, *, level_confidences: bool
+) -> AnswerColumns:
     """Columns of short lists, one row for each listed class."""
     rows, ranks = np.nonzero(listed.classes >= 0)
+    nodes = posterior.taxonomy.leaves[listed.classes[rows, ranks]]
     return {
         "row": [batch.numbers[row] for row in rows.tolist()],
         **_shown(batch.inputs, rows),
         "rank": (ranks + 1).tolist(),
-        **_named(posterior.taxonomy, posterior.taxonomy.leaves[listed.classes[rows, ranks]], levels),
+        **_named(posterior, rows, nodes, level_confidences=level_confidences),
         "score": rounded_values(listed.values[rows, ranks]),
         "confidence": rounded_values(listed.probabilities[rows, ranks]),
     }
@@ -253,12 +177,19 @@ def _shown(inputs: Inputs, rows: IntArray) -> AnswerColumns:
     return {name: [shown[row][name] for row in rows] for name in shown[0]} if shown else {}
 
 
-def _named(taxonomy: Taxonomy, nodes: IntArray, levels: Sequence[str]) -> AnswerColumns:
+def _named(posterior: Posterior, rows: IntArray, nodes: IntArray, *, level_confidences: bool) -> AnswerColumns:
     """Names of nodes and their ancestors, one column a level; the class, if it is one; ids if the taxonomy has ids."""
+    taxonomy = posterior.taxonomy
     names = np.array([*taxonomy.names, ""], dtype=object)  # index -1 gives ""
     if taxonomy.is_tree:
-        paths = taxonomy.path_table(nodes)
-        columns: AnswerColumns = {column: names[paths[:, level]].tolist() for level, column in enumerate(levels)}
+        paths = dict(zip(level_columns(taxonomy), taxonomy.path_table(nodes).T, strict=True))
+        columns: AnswerColumns = {column: names[path].tolist() for column, path in paths.items()}
+        if level_confidences:
+            probabilities = {column: np.minimum(posterior.nodes[rows, path], 1.0) for column, path in paths.items()}
+            columns |= {
+                column + LEVEL_CONFIDENCE: rounded_values(values, paths[column] >= 0)
+                for column, values in probabilities.items()
+            }
     else:
         listed = {node: json.dumps(_ancestor_names(taxonomy, node), ensure_ascii=False) for node in {*nodes.tolist()}}
         columns = {"ancestors": [listed[node] for node in nodes.tolist()]}
@@ -297,7 +228,13 @@ def rounded_values(values: NDArray[np.floating], shown: NDArray[np.bool_] | None
 
 
 def answer_rows(
-    batch: InputBatch, posterior: Posterior, rule: Rule, *, top: int | None = None, explain: bool = False
+    batch: InputBatch,
+    posterior: Posterior,
+    rule: Rule,
+    *,
+    top: int | None = None,
+    explainer: Explainer | None = None,
+    level_confidences: bool = False,
 ) -> list[Answer]:
     """The answer to each input of a batch as a dict, a row of `answer_columns`, as in the JSON of `hiercos predict`.
 
@@ -306,13 +243,16 @@ def answer_rows(
         posterior: probabilities of the inputs.
         rule: decision rule that chooses the answers.
         top: number of classes to list as `top`, a list of dicts, the answer of rules for classes first; None for none.
-        explain: whether to add the columns of `explanation_columns`.
+        explainer: see `answer_columns`.
+        level_confidences: see `answer_columns`.
     """
-    answers = _table_rows(answer_columns(batch, posterior, rule, explain=explain))
+    answers = _table_rows(
+        answer_columns(batch, posterior, rule, explainer=explainer, level_confidences=level_confidences)
+    )
     if top is None:
         return answers
     listed: dict[int, list[Answer]] = {answer["row"]: [] for answer in answers}
-    for each in _table_rows(answer_columns(batch, posterior, rule, top=top)):
+    for each in _table_rows(answer_columns(batch, posterior, rule, top=top, level_confidences=level_confidences)):
         listed[each["row"]].append({name: value for name, value in each.items() if name not in IDENTIFYING_COLUMNS})
     return [{**answer, "top": listed[answer["row"]]} for answer in answers]
 

@@ -1,5 +1,6 @@
 """What a trained model can be asked, whether it runs in torch or in onnxruntime; this module does not import torch."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,10 +9,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hiercos.checks import check_count
 from hiercos.data import InputBatch, Inputs, Kind, Source, python_rows
 from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
-from hiercos.model.answers import Answer, answer_rows
-from hiercos.options import check_count
+from hiercos.errors import HiercosWarning
+from hiercos.model.answers import answer_rows
+from hiercos.model.explain import Answer, Contributed, Pairs
 from hiercos.taxonomy import Floats, Taxonomy
 
 Config = TypeVar("Config")
@@ -133,6 +136,8 @@ class BaseClassifier(ABC, Generic[Config]):
         *,
         top: int | None = None,
         explain: bool = False,
+        level_confidences: bool = False,
+        on_error: str = "fail",
         **request: Any,
     ) -> list[Answer]:
         """The answer to every input under the model's rule or another one.
@@ -141,7 +146,10 @@ class BaseClassifier(ABC, Generic[Config]):
             inputs: see `posteriors`.
             config: see `batches`.
             top: number of classes to list as `top`; None (the default) for no list.
-            explain: whether to add the columns of `explanation_columns`.
+            explain: whether to add the reasons for each answer, see `explanations`.
+            level_confidences: whether to add the probability at each level, as `LEVEL_confidence`.
+            on_error: "fail" (the default) to raise an error that names the empty texts; "skip" to leave them out, so
+                that `row` tells which inputs the answers are for.
             **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
 
         Returns:
@@ -154,11 +162,24 @@ class BaseClassifier(ABC, Generic[Config]):
             check_count("top", top)
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(self.rule, self.calibration)
+        if reason := wanted.lost_guarantee(rule):
+            warnings.warn(reason, HiercosWarning, stacklevel=2)
+        rows = python_rows(inputs, self.kind, on_error=on_error)
+        explainer = self.contributions if explain else None
+        shown: dict[str, Any] = {"top": top, "explainer": explainer, "level_confidences": level_confidences}
         return [
             answer
-            for batch, posterior in self.batches(python_rows(inputs, self.kind), config, energies=explain)
-            for answer in answer_rows(batch, wanted.restricted(posterior), rule, top=top, explain=explain)
+            for batch, posterior in self.batches(rows, config, energies=explain)
+            for answer in answer_rows(batch, wanted.restricted(posterior), rule, **shown)
         ]
+
+    def contributions(
+        self,
+        inputs: Inputs,  # noqa: ARG002  # none are read
+        pairs: Sequence[Pairs],  # noqa: ARG002
+    ) -> list[Contributed] | None:
+        """What the parts of inputs add to the log-odds of pairs of classes; None if the scores are no sums of them."""
+        return None
 
     def node_scores(
         self,

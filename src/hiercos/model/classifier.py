@@ -13,17 +13,18 @@ from torch import Tensor
 from hiercos.data import InputBatch, Inputs, Kind, Source, SparseVectors
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule
 from hiercos.encoders import (
-    VECTORS_AT_ONCE,
     Encoder,
     FrozenEncoder,
+    JoinedEncoder,
     ReadConfig,
     Samples,
     SingleDevice,
-    VectorSamples,
+    TfidfEncoder,
 )
 from hiercos.errors import DataError
-from hiercos.methods import METHODS, Model, SparseMatrix
+from hiercos.methods import METHODS, Comparison, Model, SparseMatrix
 from hiercos.model.base import BaseClassifier, ClassScores
+from hiercos.model.explain import Contributed, Pairs
 from hiercos.model.memory import Memory
 from hiercos.model.persistence import FilesInMemory, files_in_memory, loaded_parts, model_files, save_model
 from hiercos.model.scoring import node_scores, sample_scores
@@ -87,6 +88,16 @@ class Classifier(BaseClassifier[ReadConfig]):
         """All kinds that it takes, its own first: a model with a frozen backbone also takes the backbone's features."""
         return (self.kind, "vectors") if isinstance(self.encoder, FrozenEncoder) else (self.kind,)
 
+    @property
+    def kept(self) -> dict[str, int]:
+        """How much of its training data its folder holds: numbers of n-grams, and of samples as features or scores."""
+        encoder = self.encoder.tfidf if isinstance(self.encoder, JoinedEncoder) else self.encoder
+        return {
+            "n-grams": encoder.features.width if isinstance(encoder, TfidfEncoder) else 0,
+            "remembered samples": 0 if self.memory is None else len(self.memory),
+            "calibration scores": 0 if self.calibration is None else len(self.calibration.first),
+        }
+
     def read_size(self, config: ReadConfig | None) -> int:
         """Number of inputs to read at a time: whole batches, and at least one."""
         size = VECTORS_READ if self.kind == "vectors" else RAW_READ
@@ -103,6 +114,42 @@ class Classifier(BaseClassifier[ReadConfig]):
         if scores.evidence is None and self.model.evidence is not None:
             raise ValueError(f"expected the evidence of {self.model.method!r} beside its class scores")
         return scores.posterior(self.taxonomy, self.temperature, self.class_weights)
+
+    @torch.no_grad()
+    def contributions(
+        self, inputs: Inputs, pairs: Sequence[Pairs], names: Sequence[str] | None = None
+    ) -> list[Contributed] | None:
+        """What the words of texts or the columns of vectors add to the log-odds of pairs of classes.
+
+        Args:
+            inputs: M inputs.
+            pairs: pairs of classes for some of them.
+            names: names of the columns of vectors; "feature 1" and so on by default.
+
+        Returns:
+            The contributions to each pair; None if the method's scores are no sums over words or columns.
+        """
+        encoder = self.encoder.tfidf if isinstance(self.encoder, JoinedEncoder) else self.encoder
+        if encoder is not None and not isinstance(encoder, TfidfEncoder):
+            return None
+        found = []
+        for row, classes, rivals in pairs:
+            (value,) = inputs.values([row])
+            vector = value if encoder is None else encoder.features.transform([value]).toarray()[0]
+            columns = np.flatnonzero(vector) if self.model.takes_sparse else np.arange(len(vector))
+            given = Comparison(*map(torch.from_numpy, (columns, vector[columns], classes, rivals)))
+            if (weights := self.model.contributions(given)) is None:
+                return None
+            table = weights.double().cpu().numpy() / self.temperature  # (P, E)
+            if encoder is None:
+                parts = [
+                    str(names[column]) if names is not None else f"feature {column + 1}" for column in columns.tolist()
+                ]
+            else:
+                parts, shares = encoder.features.words(value)
+                table = table @ shares[columns]
+            found.append(Contributed(parts, table))
+        return found
 
     def node_scores(self, rows: Source, config: ReadConfig | None = None) -> Iterator[tuple[InputBatch, Floats]] | None:
         """Batches of inputs with the scores of every node, shape (B, N); None unless the method is for label sets."""
@@ -128,7 +175,7 @@ class Classifier(BaseClassifier[ReadConfig]):
         vectors = inputs.matrix if isinstance(inputs, SparseVectors) else np.asarray(inputs)
         if vectors.shape[1] != self.model.input_width:
             raise DataError(f"this model takes vectors of {self.model.input_width} features, got {vectors.shape[1]}")
-        return VectorSamples(_as_taken(vectors, self.model), config.batch_size or VECTORS_AT_ONCE)
+        return config.vectors(_as_taken(vectors, self.model))
 
     @torch.no_grad()
     def features(self, inputs: Inputs, config: ReadConfig | None = None) -> Tensor | SparseMatrix:

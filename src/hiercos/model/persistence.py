@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from hiercos import storage
+from hiercos.checks import fits, json_object, positive_fault, schema_faults
 from hiercos.data import Kind
 from hiercos.decisions import HeldOutChains, Rule, RuleError, rule_from_dict
 from hiercos.encoders import (
@@ -36,7 +37,6 @@ from hiercos.encoders.backbones import Backbone, BackboneError
 from hiercos.errors import FaultsError
 from hiercos.methods import Model, Projection
 from hiercos.model.memory import Memory
-from hiercos.options import fits, json_object, positive_fault, schema_faults
 from hiercos.records import CHECKPOINT, RESULTS_TABLE, RUNS
 from hiercos.storage import CONFIG, Folder, StorageError
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict

@@ -1,7 +1,6 @@
 from .export import OnnxExport as OnnxExport
 from .export import Start as Start
 from .export import export_onnx as export_onnx
-from .export import quality as quality
 from .export import to_int8 as to_int8
 from .format import OPSET as OPSET
 from .format import text_map_name as text_map_name

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from hiercos.data import Inputs, as_inputs
+from hiercos.checks import check_choice
+from hiercos.data import PixelTransform, as_inputs
 from hiercos.encoders import (
     Encoder,
     FineTunedEncoder,
@@ -26,7 +27,6 @@ from hiercos.encoders import (
 )
 from hiercos.encoders.backbones import Backbone, OnnxBackbone
 from hiercos.methods import METHODS, NEVER_VARIES, Projection
-from hiercos.metrics import functional as HF
 from hiercos.model import Classifier
 from hiercos.onnx.format import (
     FEATURES,
@@ -51,11 +51,9 @@ from hiercos.onnx.graph import (
     quiet_export,
     serialized,
 )
-from hiercos.onnx.model import InferenceConfig, OnnxModel, open_onnx_model
-from hiercos.options import check_choice
-from hiercos.pixels import PixelTransform
+from hiercos.onnx.model import OnnxModel, open_onnx_model
 from hiercos.storage import check_writable, write
-from hiercos.taxonomy import IntArray, check_tree
+from hiercos.taxonomy import check_tree
 
 Start = Literal["inputs", "features"]
 ROWS = 16  # of the comparison with PyTorch
@@ -303,27 +301,3 @@ def rounded_channels(weights: NDArray[np.float32]) -> tuple[NDArray[np.int8], ND
     scale = np.where(largest > 0, largest / INT8_MAX, 1).astype(np.float32)
     per_channel = scale.reshape(-1, *[1] * (weights.ndim - 1))  # (K, 1, ...)
     return np.round(weights / per_channel).astype(np.int8), scale
-
-
-@dataclass(frozen=True)
-class Quality:
-    """Quality of a model on labelled samples, under its own rule."""
-
-    hops: float  # mean HOPS of the samples labelled with a class
-    top1: float  # share of these samples whose true class is ranked first
-
-
-def quality(model: OnnxModel, inputs: Inputs, labels: IntArray, config: InferenceConfig | None = None) -> Quality:
-    """The quality of an exported model.
-
-    Args:
-        model: exported model.
-        inputs: inputs of the model's kind, M of them.
-        labels: label of each input, a class index or C + node, shape (M,).
-        config: settings of the pass.
-    """
-    ranked = torch.from_numpy(model.rule.ranking(model.posterior(inputs, config)))  # (M, C)
-    known = torch.tensor(labels < model.taxonomy.num_classes)
-    ranked, truth = ranked[known], torch.tensor(labels)[known]
-    hops = HF.hops(ranked, truth, model.taxonomy).double().mean()
-    return Quality(float(hops), float(HF.top_k_accuracy(ranked, truth, model.taxonomy).double().mean()))

@@ -15,12 +15,11 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from hiercos.data import Float32Array, Kind
+from hiercos.checks import check_choice, fits, positive_fault
+from hiercos.data import Float32Array, Kind, PixelTransform
 from hiercos.decisions import HeldOutChains, Rule, rule_from_dict
 from hiercos.encoders import TextFeatures
 from hiercos.errors import FaultsError
-from hiercos.options import check_choice, fits, positive_fault
-from hiercos.pixels import PixelTransform
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hiercos.checks import check_count
 from hiercos.data import Float32Array, Inputs, Kind, ProgressCallback
 from hiercos.decisions import HeldOutChains, Posterior, Rule
 from hiercos.errors import DataError
@@ -26,7 +27,6 @@ from hiercos.onnx.format import (
     read_description,
     read_text_map,
 )
-from hiercos.options import check_count
 from hiercos.records import variant_name
 from hiercos.taxonomy import Taxonomy
 

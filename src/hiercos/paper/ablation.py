@@ -11,14 +11,14 @@ import torch
 
 from hiercos.benchmark import Observer, Task, run_tasks
 from hiercos.encoders import LabelledSamples
-from hiercos.methods import LeafScores, Model, NodeScores
+from hiercos.geometry import leaf_scores, node_scores
+from hiercos.methods import Model, OnTree
 from hiercos.metrics import RESULTS, in_shown_order, metric_spec
 from hiercos.model import Classifier, evaluate
 from hiercos.paper.axes import AXIS_DESCRIPTIONS, SCORING, Setting
 from hiercos.paper.subspaces import subspace_cosine
 from hiercos.records import RUNS, Record
 from hiercos.report import (
-    IntervalConvention,
     Results,
     Section,
     Statement,
@@ -47,8 +47,8 @@ def scored_record(
     """
     metrics, spans = dict(record.metrics), {**dict.fromkeys(SCORING, True), **scoring}
     if scoring:
-        model.class_scores = LeafScores(model.taxonomy, ancestors=spans["ancestors"])
-        model.node_scores = NodeScores(model.taxonomy, **spans)
+        model.class_scores = OnTree(leaf_scores, model.taxonomy, ancestors=spans["ancestors"])
+        model.node_scores = OnTree(node_scores, model.taxonomy, **spans)
         metrics = evaluate(fabric, model, test)
     metrics[COSINE] = mean_cosine(fabric, model, test, ancestors=spans["ancestors"])
     return replace(record, config={**record.config, "options": {**model.options, **scoring}}, metrics=metrics)
@@ -124,9 +124,7 @@ def ablate(
     return [records[setting.axis, setting.name] for setting in settings]
 
 
-def ablation_results(
-    groups: Sequence[tuple[Setting, Sequence[Record]]], *, interval: IntervalConvention = "sample"
-) -> Results:
+def ablation_results(groups: Sequence[tuple[Setting, Sequence[Record]]]) -> Results:
     """The results of an ablation, as those of a comparison: a section with its tables for every axis.
 
     The records of a setting are one per seed; a setting without changes is the reference of its axis.
@@ -134,7 +132,7 @@ def ablation_results(
     sections = []
     for axis in dict.fromkeys(setting.axis for setting, _ in groups):
         own = [group for group in groups if group[0].axis == axis]
-        variants = tuple(variant_of(setting.row, records, interval=interval) for setting, records in own)
+        variants = tuple(variant_of(setting.row, records) for setting, records in own)
         (reference,) = [variant for variant, (setting, _) in zip(variants, own, strict=True) if not setting.changes]
         sections.append(Section(axis, variants, reference, AXIS_DESCRIPTIONS[axis]))
     rows = [
@@ -143,8 +141,8 @@ def ablation_results(
         for setting, records in groups
         for record in records
     ]
-    said = Verdict(tuple(map(_statement, sections)))
-    return Results(tuple(sections), tuple(rows), said, columns=FIGURES, corner="setting")
+    summary = Verdict(tuple(map(_statement, sections)))
+    return Results(tuple(sections), tuple(rows), summary, columns=FIGURES, corner="setting")
 
 
 def _statement(section: Section) -> Statement:

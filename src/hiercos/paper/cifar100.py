@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiercos.data import BuiltIn, Dataset, Download, PixelImages, TextArray
+from hiercos.data import BuiltIn, ByteArray, Dataset, Download, PixelImages, TextArray
 from hiercos.errors import DataError
 from hiercos.paper.download import fetch, has_checksum
-from hiercos.pixels import ByteArray
 from hiercos.taxonomy import IntArray, Taxonomy, load_taxonomy
 
 SIDE = 32
@@ -85,11 +84,6 @@ def cifar100(root: Path) -> Dataset:
         notes=() if official else (_note(place, train, test),),
         source=str(place),
     )
-
-
-def is_present(root: Path) -> bool:
-    """Whether the archive or the folder is below the root."""
-    return _found(root) is not None
 
 
 def _found(root: Path) -> Path | None:
@@ -185,7 +179,7 @@ CIFAR100 = BuiltIn(
     description="60,000 images of 32 x 32 pixels in the paper's 2 > 4 > 8 > 20 > 100 classes",
     origin="Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
     where=LAYOUT,
-    found=is_present,
+    found=_found,
     read=cifar100,
     classes=100,
     levels=5,

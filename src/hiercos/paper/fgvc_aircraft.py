@@ -98,11 +98,6 @@ def fgvc_aircraft(root: Path) -> Dataset:
     )
 
 
-def is_present(root: Path) -> bool:
-    """Whether the extracted folder is below the root."""
-    return _found(root) is not None
-
-
 def _found(root: Path) -> Path | None:
     places = (root / "fgvc-aircraft-2013b" / "data", root / "data", root)
     return next((place for place in places if (place / LEVELS["variant"]).is_file()), None)
@@ -177,7 +172,7 @@ FGVC_AIRCRAFT = BuiltIn(
     description="10,000 photographs of aircraft: 30 manufacturers > 70 families > 100 variants",
     origin="Maji et al., Fine-Grained Visual Classification of Aircraft, 2013; for research, not for commerce",
     where=LAYOUT,
-    found=is_present,
+    found=_found,
     read=fgvc_aircraft,
     classes=100,
     levels=3,

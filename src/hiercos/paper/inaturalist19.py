@@ -73,11 +73,6 @@ def inaturalist19(root: Path) -> Dataset:
     )
 
 
-def is_present(root: Path) -> bool:
-    """Whether the categories and the images are below the root, in one of the layouts."""
-    return _found(root) is not None
-
-
 def _found(root: Path) -> Path | None:
     for folder in (root / FOLDER, root):
         annotated = (folder / IMAGES).is_dir() and all((folder / name).is_file() for name in ANNOTATIONS)
@@ -217,7 +212,7 @@ INATURALIST19 = BuiltIn(
     "kingdoms 3 > phyla 4 > classes 9 > orders 34 > families 57 > genera 72 > species 1,010",
     origin="the iNaturalist 2019 competition of FGVC6; for research and teaching, not for commerce",
     where=LAYOUT,
-    found=is_present,
+    found=_found,
     read=inaturalist19,
     classes=1010,
     levels=7,

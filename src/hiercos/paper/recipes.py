@@ -9,11 +9,11 @@ from typing import Any, get_type_hints
 import yaml
 
 import hiercos
+from hiercos.checks import kind_fault
 from hiercos.decisions import RULES
 from hiercos.encoders.backbones import BACKBONES
 from hiercos.errors import FaultsError, reading, suggestion
 from hiercos.methods import METHODS
-from hiercos.options import kind_fault
 from hiercos.paper.published import PublishedRow, PublishedTable, published
 from hiercos.training import Settings
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,25 +46,17 @@ class Pair:
         return _figure_text(self.ours, self.column), _figure_text(self.published, printed) + mark, difference
 
 
-def pairs(
-    records: Sequence[Record], published: Mapping[str, Estimate | None], unmatchable: Collection[str] = ()
-) -> list[Pair]:
-    """Every figure of a published row beside ours.
-
-    Args:
-        records: records of our runs, one per seed; empty if nothing was run.
-        published: published figures of the row, by metric.
-        unmatchable: metrics whose published figures cannot be matched.
-    """
+def pairs(records: Sequence[Record], row: PublishedRow) -> list[Pair]:
+    """Every figure of a published row beside ours, from the records of our runs, one per seed; none if none was run."""
     return [
-        Pair(metric_spec(metric), _ours(records, metric), figure, metric not in unmatchable)
-        for metric, figure in published.items()
+        Pair(metric_spec(metric), _ours(records, metric), figure, metric not in row.unmatchable)
+        for metric, figure in row.figures.items()
     ]
 
 
 def _ours(records: Sequence[Record], metric: str) -> Estimate | None:
     values = [record.metrics[metric] for record in records if metric in record.metrics]
-    return t_interval(values, interval="published") if values else None
+    return t_interval(values, ddof=0) if values else None
 
 
 def _figure_text(estimate: Estimate | None, column: MetricSpec) -> str:
@@ -79,11 +71,6 @@ def attempted_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> Iterat
     for attempt in attempts:
         for rule, row in attempt.recipe.rows(table):
             yield attempt, rule, row
-
-
-def row_pairs(attempt: Attempt, rule: str, row: PublishedRow) -> list[Pair]:
-    """The figures of a published row paired with ours."""
-    return pairs(attempt.records.get(rule, []), row.figures, row.unmatchable)
 
 
 def long_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
@@ -107,7 +94,7 @@ def long_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> list[dict[s
             "obstacle": attempt.obstacle,
         }
         for attempt, rule, row in attempted_rows(table, attempts)
-        for pair in row_pairs(attempt, rule, row)
+        for pair in pairs(attempt.records.get(rule, []), row)
     ]
 
 
@@ -143,7 +130,7 @@ def wide_table(table: PublishedTable, attempts: Sequence[Attempt]) -> Table:
     for metric in table.columns:
         grid.add_column(metric_spec(metric).heading, justify="right", no_wrap=True)
     for attempt, rule, row in attempted_rows(table, attempts):
-        cells = [pair.cells() for pair in row_pairs(attempt, rule, row)]
+        cells = [pair.cells() for pair in pairs(attempt.records.get(rule, []), row)]
         ours, published, difference = zip(*cells, strict=True)
         grid.add_section()
         grid.add_row(escape(_name(table, attempt, rule, row)), "published", *published)
@@ -163,7 +150,7 @@ def narrow_table(table: PublishedTable, attempts: Sequence[Attempt]) -> Table:
         grid.add_section()
         name = escape(_name(table, attempt, rule, row))
         name = f"{name}, {_seeds(attempt, rule)}" if attempt.records else name
-        for place, pair in enumerate(row_pairs(attempt, rule, row)):
+        for place, pair in enumerate(pairs(attempt.records.get(rule, []), row)):
             ours, published, difference = pair.cells()
             figures = (published, ours, difference) if own else (published,)
             grid.add_row("" if place else name, pair.column.heading, *figures)

@@ -47,11 +47,6 @@ def tiered_imagenet(root: Path) -> Dataset:
     )
 
 
-def is_present(root: Path) -> bool:
-    """Whether an edge list and a split are below the root."""
-    return _found(root) is not None
-
-
 def _found(root: Path) -> Path | None:
     for folder in (root / FOLDER, root):
         has_split = is_foldered(folder) or any((folder / name).exists() for name in LISTS)
@@ -122,7 +117,7 @@ TIERED_IMAGENET_H = BuiltIn(
     description="606,702 photographs of ImageNet in 608 classes under 12 levels of WordNet",
     origin="ImageNet (ILSVRC 2012, on request) and the tree and split of Making Better Mistakes, 2020",
     where=LAYOUT,
-    found=is_present,
+    found=_found,
     read=tiered_imagenet,
     classes=608,
     levels=12,

@@ -22,15 +22,12 @@ from .recommendation import recommend as recommend
 from .recommendation import wilson_interval as wilson_interval
 from .render import render as render
 from .results import COLUMNS as COLUMNS
-from .results import INTERVALS as INTERVALS
 from .results import Estimate as Estimate
-from .results import IntervalConvention as IntervalConvention
 from .results import Variant as Variant
 from .results import best_flat_variant as best_flat_variant
 from .results import changes as changes
 from .results import checked_reference as checked_reference
 from .results import figure as figure
-from .results import paired_difference as paired_difference
 from .results import result_row as result_row
 from .results import results_csv as results_csv
 from .results import summarize as summarize

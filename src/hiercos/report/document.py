@@ -9,8 +9,6 @@ from hiercos.records import Record
 from hiercos.report.grid import Grid, difference_grid, figure_grid
 from hiercos.report.results import (
     COLUMNS,
-    INTERVALS,
-    IntervalConvention,
     ResultRow,
     Variant,
     best_flat_variant,
@@ -62,11 +60,6 @@ class Results:
         return [record for section in self.sections for variant in section.variants for record in variant.records]
 
     @property
-    def interval(self) -> IntervalConvention:
-        """The convention of the confidence intervals over the seeds."""
-        return self.sections[0].variants[0].interval
-
-    @property
     def seeds(self) -> list[int]:
         """The seeds of every variant."""
         return sorted({record.seed for record in self.records})
@@ -102,7 +95,7 @@ class Results:
     def figures(self, section: Section) -> Grid:
         """The table of a section: means with intervals."""
         seeds = len(self.seeds)
-        interval = f"mean ± half of its 95% interval over {seeds} {self._runs} ({INTERVALS[self.interval]})"
+        interval = f"mean ± half of its 95% interval over {seeds} {self._runs} (Student's t, sample deviation)"
         spread = interval if seeds > 1 else f"one {self._runs[:-1]}, so no intervals"
         spread += self._caution
         return figure_grid(section.variants, self.shown, subject=section.title, title=spread, corner=self.corner)
@@ -112,9 +105,8 @@ class Results:
         if section.reference is None or not section.others:
             return None
         why = ", the most accurate flat method" if section.reference is best_flat_variant(section.variants) else ""
-        spread = f" ({INTERVALS[self.interval]})" if self.interval == "published" else ""
         paired = f"{self._runs[:-1]} by {self._runs[:-1]}"
-        title = f"differences to {section.reference.name}{why}, {paired}{spread}{self._caution}"
+        title = f"differences to {section.reference.name}{why}, {paired}{self._caution}"
         named = {"subject": section.title, "title": title, "corner": self.corner}
         return difference_grid(section.others, section.reference, self.shown, **named)
 
@@ -128,7 +120,6 @@ def comparison_results(
     records: Sequence[Record],
     *,
     reference: str | None = None,
-    interval: IntervalConvention = "sample",
     advice: Sequence[Statement] = (),
     recommended: str = "",
     recommended_seed: int | None = None,
@@ -139,23 +130,22 @@ def comparison_results(
     Args:
         records: records of all runs, with the same seeds for every method and rule.
         reference: name of the variant that the others are compared with; the most accurate flat one by default.
-        interval: convention of the confidence intervals over the seeds.
         advice: statements of the verdict, see `recommend`; without any on the tree, the gains over the seeds stand
             before them.
         recommended: name of the recommended variant; "" for none.
         recommended_seed: seed of its run to ship; None if it is not known.
         row_spread: half-widths of intervals over the test rows, see `Results`; None if they are not known.
     """
-    variants = summarize(records, interval=interval)
+    variants = summarize(records)
     named = next((variant for variant in variants if variant.name == reference), None)
     section = Section("Test split", tuple(variants), named or best_flat_variant(variants))
     has_gains = any(statement.kind == "tree" for statement in advice)  # over rows, which say more than seeds
-    said = Verdict(tuple(advice) if has_gains else (verdict(variants), *advice))
+    summary = Verdict(tuple(advice) if has_gains else (verdict(variants), *advice))
     rows = tuple(result_row(record) for record in records)
     return Results(
         (section,),
         rows,
-        said,
+        summary,
         recommended=recommended,
         recommended_seed=recommended_seed,
         row_spread=row_spread or {},
@@ -176,21 +166,20 @@ def run_results(records: Sequence[Record], own: str = "") -> Results:
     )
     tests = records[0].data["sizes"]["test"]
     text = f"top-1 {top1}%, mean tree distance {distance}, HOPS {hops} on {tests} test samples."
-    said = Verdict((Statement("note", text, subject=variant.name),))
-    return Results((Section("Test split", variants),), tuple(result_row(record) for record in records), said)
+    summary = Verdict((Statement("note", text, subject=variant.name),))
+    return Results((Section("Test split", variants),), tuple(result_row(record) for record in records), summary)
 
 
-def learning_curve_results(records: Sequence[Record], *, interval: IntervalConvention = "sample") -> Results:
+def learning_curve_results(records: Sequence[Record]) -> Results:
     """The results of learning curves.
 
     Args:
         records: records of all runs, each with its number of shots in `data["shots"]`; the same seeds everywhere.
-        interval: convention of the confidence intervals over the draws.
     """
     sections = []
     for shots in dict.fromkeys(record.data["shots"] for record in records):
         own = [record for record in records if record.data["shots"] == shots]
-        variants = tuple(summarize(own, interval=interval))
+        variants = tuple(summarize(own))
         size = own[0].data["sizes"]["train"]
         title = f"All {size} training samples" if shots == "all" else f"{shots} a class ({size} training samples)"
         sections.append(Section(title, variants, best_flat_variant(variants)))

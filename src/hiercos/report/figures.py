@@ -249,7 +249,7 @@ def tree_figure(analysis: Analysis) -> Figure:
             classes[tree.parents[node]] += classes[node]
     drawing = icicle_chart(
         Icicle(tree.names, tree.parents, classes, accuracy),
-        describe=lambda node: f"{tree.names[node]}: accuracy {100 * accuracy[node]:.1f}%",
+        describe=lambda node: f"{tree.short_text(node)}: accuracy {100 * accuracy[node]:.1f}%",
         key="accuracy: 0% to 100% (grey: no test samples)",
         description=f"The tree of {len(tree.names)} nodes, coloured by the accuracy of {analysis.variant}.",
     )

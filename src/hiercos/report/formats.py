@@ -25,7 +25,6 @@ def results_json(results: Results) -> str:
         "data": dict(record.data),
         "taxonomy": dict(record.taxonomy),
         "seeds": results.seeds,
-        "interval": results.interval,
         "verdict": str(results.verdict),
         "statements": [statement.to_dict() for statement in results.verdict.statements],
         "recommended": results.recommended,

@@ -96,14 +96,14 @@ def _verdict(results: Results, analysis: Analysis | None) -> dict[str, Any]:
 
     The picture has two forms, for wide and for narrow screens.
     """
-    said = results.verdict
+    verdict = results.verdict
     is_comparison = not results.points and len(results.sections) == 1 and len(results.sections[0].variants) > 1
-    first = (is_comparison and said.of_kinds(*FIRST)) or list(said.statements)
+    first = (is_comparison and verdict.of_kinds(*FIRST)) or list(verdict.statements)
     return {
         "head": first[0],
         "statements": [*([mistake_summary(analysis)] if analysis else []), *first[1:]],
         "pictures": [verdict_figure(results, stacked=stacked) for stacked in (False, True) if is_comparison],
-        "more": [statement for statement in said.statements if statement not in first],
+        "more": [statement for statement in verdict.statements if statement not in first],
     }
 
 

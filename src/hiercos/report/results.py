@@ -6,21 +6,15 @@ The summary has one row per variant (a method with a decision rule), with mean a
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from scipy import stats
 
-from hiercos.csv_text import csv_text
 from hiercos.errors import FaultsError, suggestion
 from hiercos.metrics import RESULTS, MetricSpec, in_shown_order, metric_spec
 from hiercos.records import Record
 from hiercos.report.statements import Statement
-
-IntervalConvention = Literal["sample", "published"]
-INTERVALS: dict[IntervalConvention, str] = {
-    "sample": "Student's t, sample deviation",
-    "published": "Student's t, population deviation as in the published tables",
-}
+from hiercos.storage import csv_text
 
 
 @dataclass(frozen=True)
@@ -41,19 +35,16 @@ class Estimate:
         return self.mean + self.half_width
 
 
-def t_interval(
-    values: Sequence[float], *, interval: IntervalConvention = "sample", confidence: float = 0.95
-) -> Estimate:
-    """Mean and Student's t interval over independent values.
+def t_interval(values: Sequence[float], *, ddof: int = 1) -> Estimate:
+    """Mean and Student's t interval, 95%, over independent values.
 
     Note:
         The published tables use the population standard deviation (ddof 0), so the half-width for five seeds is
-        1.2417 of it; with the sample deviation (ddof 1), the default, it is wider by sqrt(n / (n - 1)).
+        1.2417 of it; with the sample deviation (ddof 1) it is wider by sqrt(n / (n - 1)).
 
     Args:
         values: one or more values; nan makes the mean nan.
-        interval: convention of the interval, "sample" (the default) or "published".
-        confidence: confidence level, 0.95 by default.
+        ddof: 1 (the default) for the sample deviation, 0 for that of the population.
 
     Returns:
         The mean and the half-width.
@@ -62,17 +53,9 @@ def t_interval(
     mean = sum(values) / count
     if count == 1:
         return Estimate(mean, math.nan)
-    squares = sum((value - mean) ** 2 for value in values)
-    variance = squares / (count - 1 if interval == "sample" else count)
-    quantile = float(stats.t.ppf(0.5 + confidence / 2, count - 1))
+    variance = sum((value - mean) ** 2 for value in values) / (count - ddof)
+    quantile = float(stats.t.ppf(0.975, count - 1))
     return Estimate(mean, quantile * math.sqrt(variance / count))
-
-
-def paired_difference(
-    ours: Sequence[float], reference: Sequence[float], *, interval: IntervalConvention = "sample"
-) -> Estimate:
-    """Mean of the paired differences, ours minus the reference, with its interval."""
-    return t_interval([a - b for a, b in zip(ours, reference, strict=True)], interval=interval)
 
 
 ResultRow = Mapping[str, Any]
@@ -104,7 +87,6 @@ class Variant:
 
     name: str  # name in the table
     records: tuple[Record, ...]  # records, one per seed, in the order of the seeds
-    interval: IntervalConvention = "sample"  # convention of the confidence intervals over the seeds
 
     @property
     def uses_tree(self) -> bool:
@@ -122,24 +104,24 @@ class Variant:
 
     def estimate(self, name: str) -> Estimate:
         """Mean and 95% interval of a figure over the seeds."""
-        return t_interval(self.values(name), interval=self.interval)
+        return t_interval(self.values(name))
 
     def difference(self, reference: "Variant", name: str) -> Estimate:
         """Mean paired difference of a figure from the reference's, with its 95% interval."""
-        return paired_difference(self.values(name), reference.values(name), interval=self.interval)
+        return t_interval([a - b for a, b in zip(self.values(name), reference.values(name), strict=True)])
 
 
-def summarize(records: Iterable[Record], *, interval: IntervalConvention = "sample") -> list[Variant]:
+def summarize(records: Iterable[Record]) -> list[Variant]:
     """The variants of some records, in the order of appearance."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(record.name, []).append(record)
-    return [variant_of(name, group, interval=interval) for name, group in groups.items()]
+    return [variant_of(name, group) for name, group in groups.items()]
 
 
-def variant_of(name: str, records: Iterable[Record], *, interval: IntervalConvention = "sample") -> Variant:
+def variant_of(name: str, records: Iterable[Record]) -> Variant:
     """A variant from records with the same settings, sorted by seed."""
-    return Variant(name, tuple(sorted(records, key=lambda record: record.seed)), interval)
+    return Variant(name, tuple(sorted(records, key=lambda record: record.seed)))
 
 
 class ReferenceVariantError(FaultsError):

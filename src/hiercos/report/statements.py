@@ -76,11 +76,11 @@ def mistake_summary(analysis: Analysis) -> Statement:
         most = int(np.bincount(branches[wrong]).argmax())
         inside = branches == most
         inner, all_inside = int((wrong & inside).sum()), int(inside.sum())
-        found.append(f"The branch with the most is {taxonomy.names[most]}: {inner} of its {all_inside} samples.")
+        found.append(f"The branch with the most is {taxonomy.short_text(most)}: {inner} of its {all_inside} samples.")
     if analysis.pairs:
         pair = analysis.pairs[0]
-        answer = taxonomy.names[pair.answer] if pair.answer >= 0 else "the root"
-        found.append(f"Most often {taxonomy.names[pair.true]} is answered as {answer} ({pair.count} times).")
+        answer = taxonomy.short_text(pair.answer) if pair.answer >= 0 else "the root"
+        found.append(f"Most often {taxonomy.short_text(pair.true)} is answered as {answer} ({pair.count} times).")
     return Statement("mistakes", " ".join(found), subject=SUBJECT)
 
 

@@ -1,10 +1,9 @@
-"""The scikit-learn estimators: any registered method, and Hier-COS as published; `train` trains them."""
+"""The scikit-learn estimator of any registered method, which `train` trains."""
 
-import math
 import sys
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hiercos.data import completed
@@ -20,9 +18,9 @@ from hiercos.decisions import AnswerRequest, Decision, Posterior
 from hiercos.decisions import rule as named_rule
 from hiercos.encoders import ReadConfig, SingleDevice, launched
 from hiercos.errors import HiercosWarning
-from hiercos.losses import BelowLabel, Direction, Grouping, Penalty
-from hiercos.methods import DEFAULT, Basis
+from hiercos.methods import DEFAULT
 from hiercos.model import Classifier, ModelError, explanations
+from hiercos.sklearn.epoch_lines import EpochLines
 from hiercos.sklearn.inputs import (
     ParameterError,
     TaxonomyArgument,
@@ -30,11 +28,12 @@ from hiercos.sklearn.inputs import (
     hiclass_labels,
     known_inputs,
     labelled_dataset,
+    seed_of,
     taxonomy_argument,
     training_inputs,
     warn_of_names,
 )
-from hiercos.sklearn.storage import StoredEstimator, load_estimator, save_estimator
+from hiercos.sklearn.storage import load_estimator, save_estimator
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts, taxonomy_change
 from hiercos.training import (
     RunProgress,
@@ -47,7 +46,10 @@ from hiercos.training import (
     with_options,
 )
 
-MAX_SEED = 2**31 - 1
+OF_SETTINGS = (  # parameters that are settings of their name, left to `Settings` where they are None
+    *("method", "rule", "epochs", "batch_size", "learning_rate", "weight_decay"),
+    *("width", "dropout", "effort", "memory"),
+)
 
 
 class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -152,10 +154,12 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         settings = self._checked_settings()
         inputs, y = training_inputs(self, X, y)
-        codec = self._codec(y)
+        codec = label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
+        if self.taxonomy is None and codec.flat:
+            warn_of_names(codec.classes)
         dataset = completed(labelled_dataset(inputs, y, codec, sample_weight), test=False, targets=settings.targets)
         features = encoded(dataset, self._reading(), encoder=self.encoder)
-        return self._keep(codec, self._train(features, settings))
+        return self._train(codec, features, settings)
 
     def extend(self, X: Any, y: Any, taxonomy: TaxonomyArgument | None = None) -> Self:
         """Grow to a larger taxonomy with new, renamed or moved nodes, and train on samples labelled with it.
@@ -176,25 +180,26 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         dataset = completed(dataset, test=False, targets=settings.targets)
         change, stored = taxonomy_change(self.taxonomy_, codec.taxonomy), self.classifier_
         features = grown_features(stored, dataset, change, stored.memory, self._reading())
-        self._keep(codec, self._train(features, settings))
+        self._train(codec, features, settings)
         self.taxonomy = codec.taxonomy
         return self
 
-    def _train(self, features: Any, settings: Settings) -> Trained:
+    def _train(self, codec: LabelCodec, features: Any, settings: Settings) -> Self:
         """Train on features by the settings."""
         callback = EpochLines() if self.verbose else None
-        return train(features, settings, fabric=launched(self.device), callback=callback)
+        trained = train(features, settings, fabric=launched(self.device), callback=callback)
+        if self.verbose and trained.progress.choice:
+            sys.stderr.write(f"{settings.method}: {trained.progress.choice}.\n")
+        return self._keep(codec, trained)
 
     def predict(self, X: Any) -> AnyArray:
         """The class of each sample, as a label of the kind passed to `fit`: shape (M,) or (M, L)."""
-        answers = self._answers(X)
-        labels: AnyArray = self.labels_.labels[answers]
+        labels: AnyArray = self.labels_.labels[self._answers(X)]
         return labels
 
     def predict_path(self, X: Any) -> AnyArray:
         """The names along the path of each sample's class, shape (M, H), "" beyond the depth of the class."""
-        answers = self._answers(X)
-        return hiclass_labels(answers, self.taxonomy_)
+        return hiclass_labels(self._answers(X), self.taxonomy_)
 
     def predict_node(self, X: Any, **request: Any) -> Decision:
         """The answer to each sample at any level, only as deep as it is sure: a class, an inner node or the root.
@@ -217,12 +222,12 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(named_rule("back-off"), self.classifier_.calibration)
         decision = rule(wanted.restricted(self._posterior(X)))
-        if not decision.guarantee and (reason := wanted.guarantee(rule)):
+        if reason := wanted.lost_guarantee(rule):
             warnings.warn(reason, HiercosWarning, stacklevel=2)
         return decision
 
     def explain(self, X: Any, **request: Any) -> list[dict[str, Any]]:
-        """The reason for each answer of the rule: probabilities, and energies of Hier-COS, along its path.
+        """The reasons for each answer of the rule: columns or words, energies of Hier-COS; see `explanations`.
 
         Args:
             X: samples as in `fit`.
@@ -234,19 +239,20 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self, "model_")
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(self.rule_, self.classifier_.calibration)
-        posterior = wanted.restricted(self._posterior(X, energies=True))
-        return explanations(posterior, rule(posterior))
+        inputs, names = known_inputs(self, X), getattr(self, "feature_names_in_", None)
+        found = self.classifier_.posterior(inputs, self._reading(), energies=True)
+        posterior = wanted.restricted(found)
+        explainer = partial(self.classifier_.contributions, names=names)
+        return explanations(inputs, posterior, rule(posterior), explainer)
 
     def predict_proba(self, X: Any) -> AnyArray:
         """Calibrated probabilities of the classes, shape (M, C), columns as in `classes_`; each row sums to 1."""
-        posterior = self._posterior(X)
-        probabilities: AnyArray = posterior.classes[:, self.labels_.columns]
+        probabilities: AnyArray = self._posterior(X).classes[:, self.labels_.columns]
         return probabilities
 
     def predict_log_proba(self, X: Any) -> AnyArray:
         """Log-probabilities of the classes, shape (M, C), columns as in `classes_`."""
-        posterior = self._posterior(X)
-        logs: AnyArray = posterior.logs[:, self.labels_.columns]
+        logs: AnyArray = self._posterior(X).logs[:, self.labels_.columns]
         return logs
 
     def predict_node_proba(self, X: Any) -> AnyArray:
@@ -262,8 +268,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Returns:
             Scores, shape (M, C); for two classes shape (M,), above 0 for the second class.
         """
-        posterior = self._posterior(X)
-        scores: AnyArray = self.rule_.ranking(posterior)[:, self.labels_.columns]
+        scores: AnyArray = self.rule_.ranking(self._posterior(X))[:, self.labels_.columns]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -293,12 +298,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Parameters that JSON cannot represent, such as a generator or a taxonomy, are left out; the fitted state is not.
         """
         check_is_fitted(self, "model_")
-        names = getattr(self, "feature_names_in_", None)
-        columns = getattr(self, "n_features_in_", None)
-        stored = StoredEstimator(
-            self.classifier_, self.labels_, self.get_params(deep=False), columns, None if names is None else list(names)
-        )
-        save_estimator(Path(folder), stored, flat=self.labels_.flat)
+        save_estimator(Path(folder), self)
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
@@ -315,10 +315,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         estimator = cls(**stored.parameters) if stored.parameters else cls._of_model(stored.model)
         if "taxonomy" not in stored.parameters and not stored.codec.flat:
             estimator.taxonomy = stored.codec.taxonomy
-        if stored.columns is not None:
-            estimator.n_features_in_ = stored.columns
-        if stored.column_names is not None:
-            estimator.feature_names_in_ = np.array(stored.column_names, dtype=object)
+        for name, value in stored.columns.items():
+            setattr(estimator, name, value)
         return estimator._keep(stored.codec, Trained(stored.model, {}, RunProgress()))
 
     @classmethod
@@ -334,14 +332,11 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _settings(self) -> Settings:
         """The settings of the parameters."""
-        rates = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
-        names = ("method", "rule", "epochs", "batch_size", "width", "dropout", "effort", "memory")
-        given = {name: getattr(self, name) for name in names}
-        given |= {name: value for name, value in rates.items() if value is not None}
-        return with_options(Settings(**given, seed=self._seed()), self.options or {})
+        given = {name: value for name in OF_SETTINGS if (value := getattr(self, name)) is not None}
+        return with_options(Settings(**given, seed=seed_of(self.random_state)), self.options or {})
 
     def _checked_settings(self) -> Settings:
-        """The settings of the parameters, which are checked before the samples."""
+        """The settings of the parameters, all of which are checked."""
         if not isinstance(self.options, Mapping | None):
             raise ParameterError(f"options: expected a dict, got {self.options!r}")
         check_parameters(self.get_params(deep=False))
@@ -353,20 +348,6 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Settings for reading inputs."""
         return ReadConfig(SingleDevice(self.device))
 
-    def _codec(self, y: AnyArray) -> LabelCodec:
-        codec = label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
-        if self.taxonomy is None and codec.flat:
-            warn_of_names(codec.classes)
-        return codec
-
-    def _seed(self) -> int:
-        """The seed: that of `random_state`, 0 for None, or a number that a generator draws."""
-        if self.random_state is None:
-            return 0
-        if isinstance(self.random_state, int | np.integer) and 0 <= self.random_state <= MAX_SEED:
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(MAX_SEED))
-
     def _keep(self, codec: LabelCodec, trained: Trained) -> Self:
         """Set the fitted attributes."""
         self.classifier_, progress = trained.classifier, trained.progress
@@ -376,14 +357,12 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.rule_ = self.classifier_.rule
         self.history_, self.best_epoch_, self.choice_ = progress.history, progress.best_epoch, progress.choice
         self.n_iter_ = len(self.history_)
-        if self.verbose and self.choice_:
-            sys.stderr.write(f"{self.model_.method}: {self.choice_}.\n")
         return self
 
-    def _posterior(self, X: Any, *, energies: bool = False) -> Posterior:
-        """Calibrated probabilities of M samples, in the order of the taxonomy's classes, with energies on request."""
+    def _posterior(self, X: Any) -> Posterior:
+        """Calibrated probabilities of M samples, in the order of the taxonomy's classes."""
         check_is_fitted(self, "model_")
-        return self.classifier_.posterior(known_inputs(self, X), self._reading(), energies=energies)
+        return self.classifier_.posterior(known_inputs(self, X), self._reading())
 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""
@@ -392,111 +371,3 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if (classes < 0).any():
             raise ValueError(f"rule {self.rule_.name!r}: expected a class for every sample, got an inner node")
         return classes
-
-
-class HierCOSClassifier(HierarchicalClassifier):
-    """Hier-COS as published: one orthonormal axis for each node, energy on the path of the class [sani2026].
-
-    Args:
-        taxonomy: see `HierarchicalClassifier`.
-        alpha: weight of the regulariser, see `HierCOSLoss`.
-        exponent: see `HierCOSLoss`.
-        direction: see `HierCOSLoss`.
-        penalty: see `HierCOSLoss`.
-        grouping: see `HierCOSLoss`.
-        below_label: see `HierCOSLoss`.
-        basis: see `HierCOSHead`.
-        rule: "none" (the published ranking), or another decision rule.
-        encoder: see `HierarchicalClassifier`.
-        width: width of the transformation module; None for the number of nodes, as published.
-        dropout: see `HierCOSHead`.
-        epochs: see `HierarchicalClassifier`.
-        batch_size: see `HierarchicalClassifier`.
-        learning_rate: see `HierarchicalClassifier`.
-        weight_decay: see `HierarchicalClassifier`.
-        memory: see `HierarchicalClassifier`.
-        random_state: see `HierarchicalClassifier`.
-        device: see `HierarchicalClassifier`.
-        verbose: see `HierarchicalClassifier`.
-
-    Example:
-        >>> import numpy as np
-        >>> from hiercos import Taxonomy
-        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
-        >>> y = np.array(["cat", "dog", "car"])[np.arange(60) % 3]
-        >>> X = np.random.default_rng(0).normal(size=(60, 4)) + 3 * np.eye(4)[np.arange(60) % 3]
-        >>> HierCOSClassifier(t, epochs=20).fit(X, y).predict_path(X[:1]).tolist()
-        [['pet', 'cat']]
-    """
-
-    def __init__(
-        self,
-        taxonomy: TaxonomyArgument | None = None,
-        *,
-        alpha: float = 0.05,
-        exponent: float = 2.0,
-        direction: Direction = "leaf",
-        penalty: Penalty = "published",
-        grouping: Grouping = "published",
-        below_label: BelowLabel = "left-out",
-        basis: Basis = "identity",
-        rule: str = "none",
-        encoder: str | None = None,
-        width: int | None = None,
-        dropout: float = 0.0,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        memory: int = 0,
-        random_state: Any = None,
-        device: str = "cpu",
-        verbose: bool = False,
-    ) -> None:
-        shared: dict[str, Any] = {
-            "method": "hier-cos",
-            "rule": rule,
-            "encoder": encoder,
-            "width": width,
-            "dropout": dropout,
-            "epochs": epochs,
-        }
-        shared |= {"batch_size": batch_size, "learning_rate": learning_rate, "weight_decay": weight_decay}
-        super().__init__(taxonomy, **shared, memory=memory, random_state=random_state, device=device, verbose=verbose)
-        self.alpha = alpha
-        self.exponent = exponent
-        self.direction = direction
-        self.penalty = penalty
-        self.grouping = grouping
-        self.below_label = below_label
-        self.basis = basis
-
-    def _settings(self) -> Settings:
-        names = ("alpha", "exponent", "direction", "penalty", "grouping", "below_label", "basis")
-        own = {name: getattr(self, name) for name in names}
-        return with_options(replace(super()._settings(), published=True), own)
-
-    @classmethod
-    def _of_model(cls, stored: Classifier) -> Self:
-        if stored.model.method != "hier-cos":
-            raise ModelError(f"expected a model of 'hier-cos', got one of {stored.model.method!r}")
-        known = cls._get_param_names()
-        options = {name: value for name, value in stored.model.options.items() if name in known}
-        return cls(rule=stored.rule.name, **options)
-
-
-class EpochLines:
-    """Progress callback that prints a line per epoch to standard error, with the name of the part or member."""
-
-    def batch(self, epoch: int, done: int, total: int) -> None:
-        """Ignore single batches."""
-
-    def epoch(self, progress: RunProgress, config: Settings) -> None:
-        """Print the loss, and top-1 if samples were held out."""
-        last = progress.history[-1]
-        top1 = "" if math.isnan(last.top1) else f", top-1 {last.top1:.4f} on validation"
-        member = f"{progress.member}: " * bool(progress.member)
-        sys.stderr.write(f"{member}epoch {last.number}/{config.most_epochs}: loss {last.loss:.4f}{top1}\n")
-
-    def close(self) -> None:
-        """Do nothing."""

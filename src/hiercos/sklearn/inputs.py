@@ -9,12 +9,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, issparse
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
+from hiercos.checks import kind_fault
 from hiercos.data import PATH_COLUMN, Dataset, Inputs, Purpose, SparseVectors, Vectors, as_inputs, check_inputs
 from hiercos.errors import FaultsError, HiercosWarning
-from hiercos.options import kind_fault
 from hiercos.taxonomy import (
     AnyArray,
     IntArray,
@@ -36,6 +37,7 @@ VALIDATION_OPTIONS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
 NUMPY_ON_TEXTS = "could not convert string to float"  # start of NumPy's message
 TEXT_COLUMN = "text"
 MIN_SAMPLES = 2  # for training
+MAX_SEED = 2**31 - 1
 MAX_VALUE = float(np.finfo(np.float32).max)  # models are trained in float32
 
 
@@ -92,6 +94,15 @@ def check_parameters(values: dict[str, Any]) -> None:
     found = [kind_fault(name, values[name], kind) for name, kind in KINDS.items() if name in values]
     if faults := [fault for fault in found if fault]:
         raise ParameterError(faults)
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed: a number as it is, 0 for None, or a number that a generator draws."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, int | np.integer) and 0 <= random_state <= MAX_SEED:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(MAX_SEED))
 
 
 def training_inputs(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Inputs, AnyArray]:
@@ -196,7 +207,7 @@ def warn_of_names(classes: AnyArray) -> None:
             f"y: labels such as {str(classes[0])!r} are names, and there is no taxonomy, so the tree is flat; pass a "
             "taxonomy, or write paths such as 'pet > cat'",
             HiercosWarning,
-            stacklevel=4,  # the caller of `fit`
+            stacklevel=3,  # the caller of `fit`
         )
 
 

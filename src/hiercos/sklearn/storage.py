@@ -15,6 +15,7 @@ from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
 ESTIMATOR = "estimator.json"
 PLAIN = (bool, int, float, str, type(None))  # parameter types that JSON can represent
 MOST_SHOWN = 3  # names of other files in a message
+COLUMNS = WIDTH, NAMES = "n_features_in_", "feature_names_in_"  # fitted attributes about the columns of X
 
 
 @dataclass(frozen=True)
@@ -24,28 +25,22 @@ class StoredEstimator:
     model: Classifier  # model with its rule and temperature
     codec: LabelCodec  # converter between labels and classes
     parameters: dict[str, Any]  # constructor parameters by name; empty for a folder of `hiercos train`
-    columns: int | None  # number of columns of X; None for texts and images
-    column_names: list[str] | None = None  # names of the columns; None if X had none
+    columns: dict[str, Any]  # number of columns of X and their names, by fitted attribute
 
 
-def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None:
-    """Write a fitted estimator to a folder; see `save_model`.
-
-    Args:
-        folder: model folder, created if missing.
-        flat: whether the taxonomy was built from labels without a tree.
-    """
+def save_estimator(folder: Path, estimator: Any) -> None:
+    """Write a fitted estimator to a model folder, created if missing; parameters that JSON lacks are left out."""
     _check_folder(folder)
-    labels = stored.codec.labels
+    labels = estimator.labels_.labels
+    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if _is_plain(value)}
     values = {
         "labels": labels.tolist(),
         "labels_type": labels.dtype.str if labels.dtype != object else "object",
-        "flat": flat,
-        "parameters": {name: value for name, value in stored.parameters.items() if _is_plain(value)},
-        "columns": stored.columns,
-        "column_names": stored.column_names,
+        "flat": estimator.labels_.flat,
+        "parameters": parameters,
+        **{name: np.asarray(vars(estimator)[name]).tolist() for name in COLUMNS if name in vars(estimator)},
     }
-    stored.model.save(folder, {ESTIMATOR: json.dumps(values) + "\n"})
+    estimator.classifier_.save(folder, {ESTIMATOR: json.dumps(values) + "\n"})
 
 
 def _check_folder(folder: Path) -> None:
@@ -60,19 +55,20 @@ def _check_folder(folder: Path) -> None:
         raise ModelError(f"{folder}: holds other files ({listed(names, MOST_SHOWN)}); choose a new or an empty folder")
 
 
-def load_estimator(folder: str | Path) -> StoredEstimator:
+def load_estimator(folder: Path) -> StoredEstimator:
     """Load a folder that `save_estimator` or `hiercos train` wrote."""
-    folder = Path(folder)
     files = model_files(folder)
     model = Classifier.load(files)
     if ESTIMATOR not in files:
         codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
-        return StoredEstimator(model, codec, {}, model.model.input_width if model.kind == "vectors" else None)
+        return StoredEstimator(model, codec, {}, {WIDTH: model.model.input_width} if model.kind == "vectors" else {})
     values = read_model_json(files, ESTIMATOR)
     try:
         labels = np.array(values["labels"], dtype=values["labels_type"])
         codec = label_codec(labels, None if values["flat"] else model.model.taxonomy)
-        return StoredEstimator(model, codec, dict(values["parameters"]), values["columns"], values["column_names"])
+        columns = {WIDTH: values[WIDTH]} if WIDTH in values else {}
+        columns |= {NAMES: np.array(values[NAMES], dtype=object)} if NAMES in values else {}
+        return StoredEstimator(model, codec, dict(values["parameters"]), columns)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{folder / ESTIMATOR}: not a saved estimator ({error})") from error
 

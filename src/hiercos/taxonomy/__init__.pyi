@@ -1,4 +1,3 @@
-from .build import check_is_taxonomy as check_is_taxonomy
 from .build import check_tree as check_tree
 from .catalogue import CATALOGUE as CATALOGUE
 from .catalogue import check_taxonomy_source as check_taxonomy_source
@@ -53,6 +52,7 @@ from .labels.reader import label_indices as label_indices
 from .labels.reader import node_classes as node_classes
 from .labels.reader import nodes_of_labels as nodes_of_labels
 from .labels.reader import path_parts as path_parts
+from .labels.reader import read_candidates as read_candidates
 from .labels.reader import read_sample_labels as read_sample_labels
 from .labels.reader import set_targets as set_targets
 from .labels.reader import single_nodes as single_nodes
@@ -61,6 +61,7 @@ from .operations import ancestor_matrix as ancestor_matrix
 from .operations import ancestor_sums as ancestor_sums
 from .operations import best_children as best_children
 from .operations import best_parents as best_parents
+from .operations import common_node as common_node
 from .operations import descendant_maxima as descendant_maxima
 from .operations import descendant_sums as descendant_sums
 from .operations import families as families
@@ -78,3 +79,4 @@ from .tree import PATH_SIGN as PATH_SIGN
 from .tree import AnyArray as AnyArray
 from .tree import IntArray as IntArray
 from .tree import Taxonomy as Taxonomy
+from .tree import check_is_taxonomy as check_is_taxonomy

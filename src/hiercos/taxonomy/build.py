@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from hiercos.taxonomy.checks import TaxonomyError, same_form, shape_faults
 from hiercos.taxonomy.describe import counted
 from hiercos.taxonomy.graph import NodeLists, cycle_text, cycles, entries_of, level_order, longest_depths, offsets
-from hiercos.taxonomy.tree import PATH_SEPARATOR, IntArray, Taxonomy
+from hiercos.taxonomy.tree import PATH_SEPARATOR, IntArray, Taxonomy, check_is_taxonomy
 
 
 @dataclass
@@ -154,16 +154,3 @@ def check_tree(taxonomy: Taxonomy, what: str) -> None:
     if not taxonomy.is_tree:
         several = counted(taxonomy.several_parents, "node", "nodes")
         raise TaxonomyError(f"{what}: expected a tree, got a graph with {several} of several parents")
-
-
-def check_is_taxonomy(value: object) -> None:
-    """Raise a `TypeError` for a value that is not a `Taxonomy`, such as a list of paths.
-
-    Example:
-        >>> check_is_taxonomy([("pet", "cat"), ("pet", "dog")])
-        Traceback (most recent call last):
-        TypeError: taxonomy: expected a Taxonomy, got a list; Taxonomy.from_paths or from_edges builds one
-    """
-    if not isinstance(value, Taxonomy):
-        kind = type(value).__name__
-        raise TypeError(f"taxonomy: expected a Taxonomy, got a {kind}; Taxonomy.from_paths or from_edges builds one")

@@ -36,26 +36,7 @@ def load_taxonomy(name: str) -> Taxonomy:
 
 def check_taxonomy_source(source: str | Path) -> None:
     """Check that `open_taxonomy` would find a taxonomy, without reading it; raises `TaxonomyError` if not."""
-    path = Path(source)
-    if path.is_file() or (path / MODEL_FILE).is_file() or _is_bundled(path, source):
-        return
-    if path.is_dir():
-        raise TaxonomyError(f"{source}: expected a file or the folder of a model, this folder has no {MODEL_FILE}")
-    if _is_path(path, source):
-        raise TaxonomyError(f"{source}: there is no such file")
-    raise TaxonomyError(
-        f"{source}: there is no such file, and no built-in taxonomy of that name{suggestion(path.name, CATALOGUE)}"
-    )
-
-
-def _is_bundled(path: Path, source: str | Path) -> bool:
-    """Whether the source is the bare name of a bundled taxonomy."""
-    return path.name in CATALOGUE and not _is_path(path, source)
-
-
-def _is_path(path: Path, source: str | Path) -> bool:
-    """Whether the source is a path rather than a bundled name: it has an extension or a folder."""
-    return bool(path.suffix) or path.name != str(source)
+    _file_of(source)
 
 
 def open_taxonomy(source: str | Path) -> Taxonomy:
@@ -69,10 +50,21 @@ def open_taxonomy(source: str | Path) -> Taxonomy:
         >>> open_taxonomy("cifar100")
         Taxonomy(134 nodes, 100 classes, height 5)
     """
+    file = _file_of(source)
+    return load_taxonomy(str(source)) if file is None else read_taxonomy(file)
+
+
+def _file_of(source: str | Path) -> Path | None:
+    """The file that a source names, None for a bundled taxonomy; a `TaxonomyError` if there is neither."""
     path = Path(source)
+    is_path = bool(path.suffix) or path.name != str(source)
     if (path / MODEL_FILE).is_file():
-        return read_taxonomy(path / MODEL_FILE)
-    if path.is_file() or (_is_path(path, source) and not path.is_dir()):
-        return read_taxonomy(path)
-    check_taxonomy_source(source)
-    return load_taxonomy(path.name)
+        return path / MODEL_FILE
+    if path.exists() and not path.is_dir():  # a file, or a pipe such as the output of another command
+        return path
+    if path.name in CATALOGUE and not is_path:
+        return None
+    if path.is_dir():
+        raise TaxonomyError(f"{source}: expected a file or the folder of a model, this folder has no {MODEL_FILE}")
+    other = "" if is_path else f", and no built-in taxonomy of that name{suggestion(path.name, CATALOGUE)}"
+    raise TaxonomyError(f"{source}: there is no such file{other}")

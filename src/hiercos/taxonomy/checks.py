@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from hiercos.checks import NODES, limit_fault
 from hiercos.errors import FaultsError
-from hiercos.limits import NODES, limit_fault
 from hiercos.taxonomy.graph import IntArray, NodeLists, longest_depths
 
 IDS_HINT = "csv, edges, json and yaml can, and hiercos taxonomy convert --without-ids drops them"

@@ -29,17 +29,12 @@ Tail = Literal["zero", "half"]  # limit of the weights within the last rank: 0 (
 
 @dataclass(frozen=True)
 class LeafOrder:
-    """The leaves of a taxonomy in depth-first order.
+    """The leaves of a taxonomy in depth-first order."""
 
-    Attributes:
-        classes: class at each position, shape (C,).
-        positions: position of each class, shape (C,).
-        common: depth of the lowest common ancestor of the leaf at a position and the one before it, shape (C,);
-            0 (the root) at position 0.
-    """
-
-    classes: IntArray
-    positions: IntArray
+    classes: IntArray  # class at each position, shape (C,)
+    positions: IntArray  # position of each class, shape (C,)
+    # depth of the lowest common ancestor of the leaf at a position and the one before it, shape (C,); 0 (the root)
+    # at position 0
     common: IntArray
 
     @cached_property

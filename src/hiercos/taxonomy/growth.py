@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 
 import numpy as np
 
 from hiercos.errors import listed
 from hiercos.taxonomy.describe import counted
 from hiercos.taxonomy.labels.reader import label_indices, nodes_of_labels
+from hiercos.taxonomy.operations import common_node
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
 MOST_SHOWN = 5  # nodes named in a line of the report
@@ -73,13 +73,8 @@ class TaxonomyChange:
         for node in self.dropped.tolist():  # parents first
             above = self.old.parent_lists.list(node)
             kept = target[above[0]] if len(above) else -1
-            target[node] = self._common_node(self.targets[node]) if self.targets.get(node) else kept
+            target[node] = common_node(self.targets[node], self.new) if self.targets.get(node) else kept
         return label_indices(target[nodes_of_labels(labels, self.old)], self.new)
-
-    def _common_node(self, nodes: Sequence[int]) -> int:
-        """Deepest new node at or above all of these, -1 for the root."""
-        shared = reduce(np.intersect1d, (self.new.ancestors.list(node) for node in nodes))
-        return int(shared[-1]) if len(shared) else -1
 
     def lines(self) -> list[str]:
         """Report of the change, one line for each kind of node."""

@@ -6,6 +6,8 @@ sample's result never depends on the rest of the batch.
 """
 
 import weakref
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -128,6 +130,18 @@ def is_at_or_above(nodes: IntArray, labels: IntArray, taxonomy: Taxonomy) -> NDA
     on_level = np.where(nodes < 0, 0, taxonomy.depths[nodes] - 1)
     found: NDArray[np.bool_] = (nodes < 0) | (np.take_along_axis(paths, on_level, axis=1) == nodes)
     return found
+
+
+def common_node(nodes: Iterable[int], taxonomy: Taxonomy) -> int:
+    """Deepest node at or above all of some nodes, -1 for the root.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> common_node([2, 3], t), common_node([2, 4], t)  # cat and dog, cat and car
+        (0, -1)
+    """
+    shared = reduce(np.intersect1d, (taxonomy.ancestors.list(node) for node in nodes))
+    return int(shared[-1]) if len(shared) else -1
 
 
 def parent_values(values: Floats, taxonomy: Taxonomy, *, root: float) -> Floats:

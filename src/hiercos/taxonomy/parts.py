@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.options import check_choice
+from hiercos.checks import check_choice
 from hiercos.taxonomy.build import tree_from_arrays
 from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.graph import NodeLists, offsets

@@ -7,6 +7,7 @@ project relies on that, and none of them recurses.
 
 import copy
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -351,6 +352,20 @@ class Taxonomy:
         steps = self.path(node) if self.is_tree else [*first_parent_path(self.parent_lists, node)][::-1]
         return PATH_SEPARATOR.join(self.names[step] for step in steps)
 
+    def short_text(self, node: int) -> str:
+        """The name of a node, or its `path_text` if another node is called so.
+
+        Example:
+            >>> t = Taxonomy.from_paths([("cats", "wild"), ("dogs", "wild")])
+            >>> t.short_text(0), t.short_text(2)
+            ('cats', 'cats > wild')
+        """
+        return self.path_text(node) if self.names[node] in self._repeated_names else self.names[node]
+
+    @cached_property
+    def _repeated_names(self) -> frozenset[str]:
+        return frozenset(name for name, count in Counter(self.names).items() if count > 1)
+
     def path_table(self, nodes: ArrayLike) -> IntArray:
         """The paths of several nodes as rows, shape (K, H), level 1 first, -1 beyond a node's depth.
 
@@ -405,3 +420,16 @@ def _frozen(values: ArrayLike) -> IntArray:
     array = np.array(values, dtype=np.int64)
     array.setflags(write=False)
     return array
+
+
+def check_is_taxonomy(value: object) -> None:
+    """Raise a `TypeError` for a value that is not a `Taxonomy`, such as a list of paths.
+
+    Example:
+        >>> check_is_taxonomy([("pet", "cat"), ("pet", "dog")])
+        Traceback (most recent call last):
+        TypeError: taxonomy: expected a Taxonomy, got a list; Taxonomy.from_paths or from_edges builds one
+    """
+    if not isinstance(value, Taxonomy):
+        kind = type(value).__name__
+        raise TypeError(f"taxonomy: expected a Taxonomy, got a {kind}; Taxonomy.from_paths or from_edges builds one")

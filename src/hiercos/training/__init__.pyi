@@ -4,7 +4,6 @@ from .calibrate import calibrate as calibrate
 from .checkpoint import LOG as LOG
 from .checkpoint import Epoch as Epoch
 from .checkpoint import RunProgress as RunProgress
-from .checkpoint import remove_checkpoints as remove_checkpoints
 from .extend import KEPT_SETTINGS as KEPT_SETTINGS
 from .extend import GrownFeatures as GrownFeatures
 from .extend import GrowthAccuracy as GrowthAccuracy
@@ -23,14 +22,14 @@ from .features import encoder_name as encoder_name
 from .features import features_of as features_of
 from .features import raw_features as raw_features
 from .features import taxonomy_summary as taxonomy_summary
+from .fits import Trained as Trained
+from .fits import final_features as final_features
 from .loop import TrainingCallback as TrainingCallback
 from .loop import TrainingError as TrainingError
 from .loop import fit as fit
-from .loop import train_epoch as train_epoch
 from .run_folder import HELD_OUT as HELD_OUT
 from .run_folder import INPUTS as INPUTS
 from .run_folder import SCORES as SCORES
-from .run_folder import TestedRun as TestedRun
 from .run_folder import read_report_inputs as read_report_inputs
 from .run_folder import tested_run as tested_run
 from .schedule import make_optimizer as make_optimizer
@@ -39,12 +38,8 @@ from .settings import OWN_OPTIONS as OWN_OPTIONS
 from .settings import SHARED_OPTIONS as SHARED_OPTIONS
 from .settings import Settings as Settings
 from .settings import SettingsError as SettingsError
-from .settings import check_shared_options as check_shared_options
 from .settings import kinds as kinds
 from .settings import parsed as parsed
 from .settings import setting_words as setting_words
 from .settings import with_options as with_options
-from .train import RunError as RunError
-from .train import Trained as Trained
-from .train import final_features as final_features
 from .train import train as train

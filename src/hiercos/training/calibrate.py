@@ -47,26 +47,26 @@ class HeldOut:
 class Calibration:
     """What turns class scores into answers."""
 
+    taxonomy: Taxonomy
     temperature: float  # temperature of the posterior; 1 without held-out samples of a class
     added_factor: float  # number to add to the factor of the model's evidence; 0 without such samples or evidence
     # factors of the class probabilities for another class prior, shape (C,); None without one
     class_weights: list[float] | None
-    # posterior of the held-out samples of a class and their nodes, shape (M,); None if there are none
-    held_out: tuple[Posterior, IntArray] | None
-    chains: HeldOutChains | None  # held-out samples for the targets of back-off; None if there are none
+    held_out: HeldOut | None  # held-out samples of a class, with the added factor; None if there are none
+    chains: HeldOutChains | None = None  # held-out samples for the targets of back-off; None if there are none
 
-    def posterior(self, scores: ClassScores, taxonomy: Taxonomy) -> Posterior:
+    def posterior(self, scores: ClassScores) -> Posterior:
         """Calibrated posterior of a model's scores, which have the added factor."""
-        return scores.posterior(taxonomy, self.temperature, self.class_weights)
+        return scores.posterior(self.taxonomy, self.temperature, self.class_weights)
 
     def fitted(self, rules: Mapping[str, Rule]) -> dict[str, Rule]:
         """Rules by name, fitted on the held-out samples; those with a target on their chains."""
-        return {name: self._fitted(rule) for name, rule in rules.items()}
-
-    def _fitted(self, rule: Rule) -> Rule:
-        if rule.has_target:
-            return rule.calibrated(self.chains)
-        return rule if self.held_out is None else rule.fit(*self.held_out)
+        fitted = {name: rule.calibrated(self.chains) if rule.has_target else rule for name, rule in rules.items()}
+        if self.held_out is None:
+            return fitted
+        posterior = self.posterior(self.held_out.scores)
+        nodes = self.taxonomy.leaves[self.held_out.labels.numpy()]
+        return {name: rule if rule.has_target else rule.fit(posterior, nodes) for name, rule in fitted.items()}
 
 
 def calibrate(
@@ -91,22 +91,20 @@ def calibrate(
             the held-out samples, for which there is no guarantee.
     """
     known, factor = None if held_out is None else held_out.of_classes(taxonomy), 0.0
+    if known is not None and not len(known.labels):
+        known = None
     if temperature is None:
-        temperature, factor = (1.0, 0.0) if known is None or not len(known.labels) else _fitted(known, evidence)
+        temperature, factor = (1.0, 0.0) if known is None else _fitted(known, evidence)
     aside = set_aside or held_out
     if evidence is not None:
         offsets = factor * evidence.constants.cpu().numpy()
         known, aside = (None if each is None else each.shifted(offsets) for each in (known, aside))
-    calibration = Calibration(temperature, factor, class_weights, None, None)
-    fitted_on = None
-    if known is not None and len(known.labels):
-        fitted_on = (calibration.posterior(known.scores, taxonomy), taxonomy.leaves[known.labels.numpy()])
-    chains = None
-    if aside is not None and len(aside.labels):
-        posterior = calibration.posterior(aside.scores, taxonomy)
-        nodes = nodes_of_labels(aside.labels.numpy(), taxonomy)
-        chains = held_out_chains(posterior, nodes, exchangeable=set_aside is not None)
-    return replace(calibration, held_out=fitted_on, chains=chains)
+    calibration = Calibration(taxonomy, temperature, factor, class_weights, known)
+    if aside is None or not len(aside.labels):
+        return calibration
+    nodes = nodes_of_labels(aside.labels.numpy(), taxonomy)
+    chains = held_out_chains(calibration.posterior(aside.scores), nodes, exchangeable=set_aside is not None)
+    return replace(calibration, chains=chains)
 
 
 def _fitted(known: HeldOut, evidence: Evidence | None) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -47,7 +47,30 @@ ROWS_AT_ONCE = 8192  # sparse vectors projected at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class _OfDataset:
+    """What features and raw inputs of a data set share."""
+
+    dataset: Dataset  # M samples with raw inputs or vectors, whose split is complete
+    fine_tunes: ClassVar[bool] = False  # whether a backbone is trained with the head
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """Taxonomy of the data set."""
+        return self.dataset.taxonomy
+
+    def label_tensors(self, rows: IntArray) -> tuple[Tensor, Tensor | None]:
+        """Labels of some rows, shape (M,), and nodes of several labels, shape (M, K); None if each has one label."""
+        sets = self.dataset.label_sets
+        return torch.tensor(self.dataset.labels[rows]), None if sets is None else torch.tensor(sets[rows])
+
+    def weights(self, rows: IntArray) -> Tensor | None:
+        """Weights of some rows, shape (M,), float32; None for equal weights."""
+        weights = self.dataset.weights
+        return None if weights is None else torch.tensor(weights[rows], dtype=torch.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Features(_OfDataset):
     """Feature vectors of a data set, with the encoder that computed them.
 
     What an encoder learns (n-grams and their weights, a projection) it learns from the training split.
@@ -59,16 +82,6 @@ class Features:
     notes: tuple[str, ...] = ()  # sentences for the user about decisions made here
     # projection that computed the dense features of sparse vectors; None for other features
     projection: Projection | None = None
-
-    @property
-    def taxonomy(self) -> Taxonomy:
-        """Taxonomy of the data set."""
-        return self.dataset.taxonomy
-
-    @property
-    def fine_tunes(self) -> bool:
-        """Whether a backbone is trained with the head."""
-        return False
 
     def __getstate__(self) -> dict[str, Any]:
         """State for another process, with an array instead of a tensor: joblib maps arrays into memory."""
@@ -137,25 +150,16 @@ class Features:
 
     def samples(self, split: str) -> LabelledVectors:
         """Vectors of one split; those of "train" without samples labelled with the root."""
-        return self._vectors(self.dataset.training_rows if split == "train" else self.dataset.rows(split))
+        return self.rows(self.dataset.training_rows if split == "train" else self.dataset.rows(split))
 
     def rows(self, rows: IntArray) -> LabelledVectors:
         """Vectors of some rows."""
-        return self._vectors(rows)
-
-    def _vectors(self, rows: IntArray) -> LabelledVectors:
-        features = self.values[_indices(self.values, rows)]
-        return LabelledVectors(
-            features, torch.tensor(self.dataset.labels[rows]), label_sets=_label_sets(self.dataset, rows)
-        )
+        labels, sets = self.label_tensors(rows)
+        return LabelledVectors(self.values[_indices(self.values, rows)], labels, label_sets=sets)
 
     def training_samples(self, settings: Settings) -> LabelledVectors:  # noqa: ARG002  # vectors are not augmented
         """Vectors to learn from."""
         return self.samples("train")
-
-    def weights(self, rows: IntArray) -> Tensor | None:
-        """Weights of some rows, shape (M,), float32; None for equal weights."""
-        return _weights(self.dataset, rows)
 
     def model(self, settings: Settings) -> Model:
         """A new model whose weights depend on the seed alone."""
@@ -185,15 +189,6 @@ PROJECTION_SEED = 0  # the projection is part of the features, which all methods
 def _indices(values: Tensor | SparseMatrix, rows: IntArray) -> Tensor | IntArray:
     """Rows as an index of features."""
     return torch.from_numpy(rows) if isinstance(values, Tensor) else rows
-
-
-def _label_sets(dataset: Dataset, rows: IntArray) -> Tensor | None:
-    """Nodes of several labels of the samples at these rows, shape (M, K); None if every sample has one label."""
-    return None if dataset.label_sets is None else torch.tensor(dataset.label_sets[rows])
-
-
-def _weights(dataset: Dataset, rows: IntArray) -> Tensor | None:
-    return None if dataset.weights is None else torch.tensor(dataset.weights[rows], dtype=torch.float32)
 
 
 def encoded(
@@ -317,24 +312,14 @@ def taxonomy_summary(taxonomy: Taxonomy) -> dict[str, object]:
 
 
 @dataclass(frozen=True, eq=False)
-class RawFeatures:
+class RawFeatures(_OfDataset):
     """A data set of images or texts, and the backbone that is trained on it with the head."""
 
-    dataset: Dataset  # data set of images or texts, whose split is complete
     backbone: Backbone  # backbone before training; every model has its own copy
     options: Mapping[str, Any]  # options of the backbone by name
     pretrained: bool  # whether models start from pretrained weights
     read_config: ReadConfig  # settings for reading inputs
-
-    @property
-    def taxonomy(self) -> Taxonomy:
-        """Taxonomy of the data set."""
-        return self.dataset.taxonomy
-
-    @property
-    def fine_tunes(self) -> bool:
-        """Whether a backbone is trained with the head."""
-        return True
+    fine_tunes: ClassVar[bool] = True
 
     def take(self, rows: IntArray) -> RawFeatures:
         """The inputs of some rows."""
@@ -354,31 +339,23 @@ class RawFeatures:
 
     def rows(self, rows: IntArray) -> LabelledInputs:
         """Inputs of some rows."""
-        return self._labelled(rows, self._raw_samples(rows))
+        return LabelledInputs(self._raw_samples(rows), *self.label_tensors(rows))
 
     def _raw_samples(self, rows: IntArray) -> RawSamples:
         return self.read_config.raw_samples(self.backbone, self.dataset.inputs.take(rows))
-
-    def _labelled(self, rows: IntArray, samples: RawSamples) -> LabelledInputs:
-        return LabelledInputs(samples, torch.tensor(self.dataset.labels[rows]), _label_sets(self.dataset, rows))
 
     def training_samples(self, settings: Settings) -> LabelledInputs:
         """Inputs to learn from, with the augmentation of the settings."""
         rows = self.dataset.training_rows
         samples = self._raw_samples(rows)
-        if settings.augment in (None, "none"):
-            return self._labelled(rows, samples)
-        transform = self.backbone.preprocess
-        if not isinstance(transform, ImageTransform):
-            raise EmbeddingError(
-                f"augment {settings.augment!r}: expected none, {self.backbone.name!r} has no augmentation"
-            )
-        augmented = replace(samples, augment=TrainTransform(transform, settings.augment, settings.border))
-        return self._labelled(rows, augmented)
-
-    def weights(self, rows: IntArray) -> Tensor | None:
-        """Weights of some rows, shape (M,), float32; None for equal weights."""
-        return _weights(self.dataset, rows)
+        if settings.augment not in (None, "none"):
+            transform = self.backbone.preprocess
+            if not isinstance(transform, ImageTransform):
+                raise EmbeddingError(
+                    f"augment {settings.augment!r}: expected none, {self.backbone.name!r} has no augmentation"
+                )
+            samples = replace(samples, augment=TrainTransform(transform, settings.augment, settings.border))
+        return LabelledInputs(samples, *self.label_tensors(rows))
 
     def model(self, settings: Settings) -> Model:
         """A new model that contains its backbone; random weights depend on the seed alone."""

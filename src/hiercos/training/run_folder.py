@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hiercos import storage
+from hiercos.checks import json_object, schema_faults
 from hiercos.data import Inputs, read_npz
 from hiercos.decisions import Posterior, Rule
 from hiercos.model import TAXONOMY, ClassScores, read_model_json, stored_calibration, stored_rule
-from hiercos.options import json_object, schema_faults
 from hiercos.records import CHECKPOINT, MEMBERS, Record, RunError, holds_finished_run, refuse_finished_run
 from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict
@@ -64,8 +64,8 @@ def rows_for_report(posterior: Posterior, labels: IntArray) -> IntArray:
 
 
 def report_inputs_file(inputs: Inputs, rows: IntArray) -> dict[str, str]:
-    """The file INPUTS with the inputs of the given rows, by its name; none for vectors, which nobody can look at."""
-    if inputs.kind == "vectors":
+    """The file INPUTS with the inputs of the given rows, by its name; none for vectors, and without rows."""
+    if inputs.kind == "vectors" or not len(rows):
         return {}
     shown = [{"row": row, "name": inputs.name(row), **_shown(inputs, row)} for row in rows.tolist()]
     return {INPUTS: json.dumps({"inputs": shown}, ensure_ascii=False) + "\n"}

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, get_type_hints
 
-from hiercos.encoders import Augment, Border
+from hiercos.checks import fits, kind_fault
+from hiercos.encoders import PRECISIONS, Augment, Border, Precision
 from hiercos.errors import FaultsError, suggestion
 from hiercos.methods import DEFAULT, FINE_TUNED_DEFAULT, METHODS
-from hiercos.options import MAX_EPOCHS, PATIENCE, PRECISIONS, Precision, batch_size_for, fits, kind_fault
 
 MOST_IN_BATCH = {False: 256, True: 64}  # default batch size on many samples, with a frozen and with a trained backbone
+PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/training.md
+SMALLEST_BATCH, MIN_STEPS = 16, 20  # default batches are smaller for small data, so that an epoch has enough steps
 EFFORT = "normal"  # of methods that have it
 LEAST_STEPS = 300  # of a training whose length nothing tells
 
@@ -57,6 +59,8 @@ class Settings:
             again, any other is trained again. "auto" for what gains (docs/training.md); always without such samples.
         targets: whether samples are set aside for an exact guarantee of the targets of back-off.
         memory: number of training samples of each label that the model keeps, as features, for `extend`.
+        keep_inputs: whether the folder keeps samples: the texts or images of the worst mistakes for the report, and
+            the memory.
         dim: largest number of dense features of sparse vectors, for methods that do not take these as they are.
         precision: "32-true", "bf16-mixed" or "16-mixed", as Lightning Fabric names them.
         standardize: whether features are scaled to mean 0 and variance 1 over the training data; ignored if a backbone
@@ -89,6 +93,7 @@ class Settings:
     refit: bool | Literal["auto"] = "auto"
     targets: bool = False
     memory: int = 0
+    keep_inputs: bool = True
     dim: int = 256
     precision: Precision = "32-true"
     standardize: bool = True
@@ -186,6 +191,16 @@ class Settings:
         defaults = {entry.name: entry.default for entry in dataclasses.fields(self)}
         kept = ("method", "options", "learning_rate", "weight_decay", "optimizer", "seed")
         return {name: value for name, value in values.items() if name in kept or value != defaults[name]}
+
+
+def batch_size_for(samples: int, most: int) -> int:
+    """Default batch size for a number of training samples: at most `most`, and less for small data.
+
+    Example:
+        >>> batch_size_for(10_000, 256), batch_size_for(1_000, 256), batch_size_for(40, 256)
+        (256, 50, 16)
+    """
+    return min(most, max(SMALLEST_BATCH, samples // MIN_STEPS))
 
 
 def enough_epochs(samples: int, batch_size: int) -> int:

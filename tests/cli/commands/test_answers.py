@@ -19,7 +19,7 @@ from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.cli.app import run
 from hiercos.data import completed, load_dataset
 from hiercos.errors import HiercosWarning
-from hiercos.hub import load_pipeline
+from hiercos.hub import PretrainedModel, load_pipeline
 from hiercos.model import Classifier
 from trees import TOY17
 
@@ -162,8 +162,8 @@ def test_the_command_the_pipeline_and_the_estimator_agree(folder: Path, capsys: 
         assert [answer["level"] for answer in answers] == list(map(len, expected))
     decision = HierarchicalClassifier.load(folder / "m").predict_node(features, **request)
     assert [[TOY17.names[node] for node in TOY17.path(node)] for node in decision.nodes.tolist()] == expected
-    only = load_pipeline(folder / "m", device="cpu")(features, within=["A1"], explain=True)
-    assert {(answer[LEVELS[0]], answer["probability_1"]) for answer in only} == {("A1", 1.0)}
+    only = load_pipeline(folder / "m", device="cpu")(features, within=["A1"], level_confidences=True)
+    assert {(answer[LEVELS[0]], answer[f"{LEVELS[0]}_confidence"]) for answer in only} == {("A1", 1.0)}
 
 
 def test_answers_stay_within_what_is_allowed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,10 +178,12 @@ def test_answers_stay_within_what_is_allowed(folder: Path, capsys: pytest.Captur
 
 
 def test_explanations_and_probabilities_are_columns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, _ = predicted(folder, capsys, "--explain")
-    assert float(rows[0]["probability_1"]) >= float(rows[0]["confidence"]) - 1e-6
-    assert rows[0]["runner_up_1"]
-    rows, _ = predicted(folder, capsys, "--probabilities")
+    rows, _ = predicted(folder, capsys, "--explain", "--probabilities", "levels")
+    assert float(rows[0][f"{LEVELS[0]}_confidence"]) >= float(rows[0]["confidence"]) - 1e-6
+    assert 0 < float(rows[0]["runner_up_confidence"]) < 1
+    assert rows[0]["because"].endswith(f"(against {rows[0]['runner_up']})")
+    assert "reasons" not in rows[0]
+    rows, _ = predicted(folder, capsys, "--probabilities", "nodes")
     assert list(rows[0])[1:6] == ["A2", "A3", "A4", "A5", "A1"]
     below = sum(float(rows[0][name]) for name in ("A1 > B1", "A1 > B2"))
     assert float(rows[0]["A1"]) == pytest.approx(below, abs=1e-9)
@@ -223,9 +225,12 @@ def test_hier_cos_explains_by_the_energy_on_each_node(folder: Path, capsys: pyte
         square = network(torch.tensor(features[:1]))[0].square()
     path = [TOY17.names.index(row[level]) for level in LEVELS if row[level]]
     expected = (square[path] / square.sum()).tolist()
-    assert [float(row[f"energy_{level}"]) for level in range(1, len(path) + 1)] == pytest.approx(expected, abs=2e-6)
+    shown = ", ".join(f"energy on {TOY17.names[node]} {share:.2f}" for node, share in zip(path, expected, strict=True))
+    assert row["because"] == f"{shown} (against {row['runner_up']})"
     (why,) = HierarchicalClassifier.load(folder / "cos").explain(features[:1])
-    assert [step["energy"] for step in why["path"]] == pytest.approx(expected, abs=1e-6)
+    found = [(step["node"], step["features"][0]["weight"]) for step in why["reasons"]]
+    assert [name for name, _ in found] == [TOY17.names[node] for node in path]
+    assert [share for _, share in found] == pytest.approx(expected, abs=1e-6)
 
 
 def test_every_rule_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -288,8 +293,8 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
         (["--explain", "--top", "3"], "--explain and --top: expected one of them"),
         (["--top", "3", "--target-containment", "0.9"], "--top: expected no --target-containment with it\n"),
         (
-            ["--probabilities", "--confidence", "0.9", "--min-level", "1"],
-            "--probabilities: expected no --confidence or --min-level with it\n",
+            ["--probabilities", "nodes", "--confidence", "0.9", "--min-level", "1"],
+            "--probabilities nodes: expected no --confidence or --min-level with it\n",
         ),
         (["--target-containment", "95"], "error: expected a --target-containment above 0 and below 1, got 95.0; did"),
         (["--format", "yaml"], "--format yaml: expected one of csv, json, parquet, table, latex, markdown, fiftyone"),
@@ -321,6 +326,8 @@ def test_an_estimator_guarantees_a_target_only_if_it_set_samples_aside_and_else_
     plain = HierarchicalClassifier(TOY17, **settings, memory=5).fit(features, labels)
     with pytest.warns(HiercosWarning, match=UNSURE):
         assert plain.predict_node(features, target_containment=0.9).guarantee == ""
+    with pytest.warns(HiercosWarning, match=UNSURE):
+        load_pipeline(PretrainedModel(plain.classifier_), device="cpu")(features, target_containment=0.9)
     aside = HierarchicalClassifier(TOY17, **settings, memory=5, options={"targets": True}).fit(features, labels)
     for fitted in (aside, aside.extend(features, labels)):
         decision = fitted.predict_node(features, target_containment=0.9)

@@ -49,7 +49,7 @@ def test_evaluate_measures_average_precision(folder: Path, capsys: pytest.Captur
 
 def test_predict_writes_the_scores_of_the_nodes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "new.csv").write_text("text\nswims fins gills sails mast keel\nbarks fur paws\n")
-    assert run(["predict", str(folder / "model"), str(folder / "new.csv"), "--probabilities"]) == 0
+    assert run(["predict", str(folder / "model"), str(folder / "new.csv"), "--probabilities", "nodes"]) == 0
     both, dog = csv.DictReader(io.StringIO(capsys.readouterr().out))
     for row in (both, dog):
         assert float(row["pet"]) == max(float(row["pet > dog"]), float(row["water > fish"]), float(row["pet"]))

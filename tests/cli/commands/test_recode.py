@@ -7,6 +7,7 @@ import pytest
 
 from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.cli.app import run
+from hiercos.data import load_dataset
 
 NEW = Taxonomy.from_paths([("pet", "cat"), ("bird", "finch"), ("bird", "parrot")])
 WORDS = {"cat": "soft purring", "finch": "tiny seeds", "parrot": "green talking"}
@@ -57,7 +58,21 @@ def test_unsure_rows_and_those_that_are_gone_go_to_the_queue(
     queued = {row["sku"]: row for row in rows_of(tmp_path / "queue.csv")}
     assert {*queued} == {"3", "5"}
     assert queued["5"]["label"] == "pet > cat"
-    assert "5 rows, 3 of them with several candidates: 3 recoded, 2 by choice" in capsys.readouterr().err
+    assert "5 rows, 3 of them with several candidates: 3 in " in capsys.readouterr().err
+
+
+def test_without_a_model_the_candidates_stay_in_a_column_to_learn_from(tmp_path: Path) -> None:
+    NEW.write(tmp_path / "tree.csv")
+    (tmp_path / "map.csv").write_text("old,new\nbird,finch\nbird,parrot\ncat,cat\n")
+    (tmp_path / "old.csv").write_text(ROWS)
+    files = ["--crosswalk", f"{tmp_path}/map.csv", "--taxonomy", f"{tmp_path}/tree.csv"]
+    command = ["recode", f"{tmp_path}/old.csv", *files, "--output", f"{tmp_path}/new.csv"]
+    assert run(command) == 0
+    rows = rows_of(tmp_path / "new.csv")
+    assert [row["candidates"] for row in rows] == ["bird > finch | bird > parrot"] * 3 + [""]
+    assert [row["label"] for row in rows] == ["", "", "", "pet > cat"]
+    found = load_dataset(tmp_path / "new.csv", taxonomy=NEW, purpose="train", test=False)
+    assert [NEW.names[node] for node in found.nodes] == ["bird", "bird", "bird", "cat"]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +80,7 @@ def test_unsure_rows_and_those_that_are_gone_go_to_the_queue(
     [
         (ROWS + "x,dragon,5\n", [], "old.csv: row 6: expected an old label of "),
         (ROWS.replace("label", "code"), [], "expected a column 'label' (--label-column names another)"),
-        (ROWS, ["--target-precision", "0.9"], "--target-precision: expected --queue FILE with it"),
+        (ROWS, ["--target-precision", "0.9"], "--target-precision: expected --model, and --queue FILE"),
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(

@@ -10,7 +10,7 @@ from rich.console import Console
 from hiercos.cli.commands.compare import VariantOptions
 from hiercos.cli.display import tables
 from hiercos.cli.display.output import emit
-from hiercos.cli.display.tables import TextTable, fitted_text, terminal_width
+from hiercos.cli.display.tables import TextTable, fitted_text
 from hiercos.cli.options.comparison import ResultOptions
 from hiercos.cli.options.groups import OptionError
 from hiercos.report import comparison_results
@@ -77,14 +77,6 @@ def test_the_main_figures_are_shown_where_neither_fits(
     assert ". All columns: all.md.\n" in out
 
 
-def test_no_line_of_the_results_ends_in_blanks(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "300")
-    tables.print_results(comparison_results(RECORDS), "all.md")
-    assert all(line == line.rstrip() for line in capsys.readouterr().out.splitlines())
-
-
 def test_two_seeds_come_with_a_warning() -> None:
     seeds = [
         record(name, seed=seed, hops=0.4 + seed / 10) for name in ("cross-entropy", "hier-cos") for seed in range(3)
@@ -147,11 +139,6 @@ def test_a_file_has_all_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     emit(ROWS, "table", tmp_path / "table.txt")
     lines = (tmp_path / "table.txt").read_text(encoding="utf-8").splitlines()
     assert lines[2].split() == [*WORDS.split(), "0.25", "12.5", "100.0"]
-
-
-def test_the_width_is_that_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "123")
-    assert terminal_width() == 123
 
 
 def test_colours_are_left_out_on_request(monkeypatch: pytest.MonkeyPatch) -> None:

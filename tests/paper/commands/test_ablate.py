@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from blobs import cloud
+from blobs import written_cloud
 from hiercos.cli.app import run
 from trees import TOY
 
@@ -14,10 +13,7 @@ from trees import TOY
 def test_an_ablation_leaves_its_tables_and_trains_each_setting_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    TOY.write(tmp_path / "tree.csv")
-    features, labels = cloud(TOY, 120)
-    np.savez(tmp_path / "data.npz", features=features.numpy(), labels=labels.numpy())
-    arguments = ["ablate", str(tmp_path / "data.npz"), "--taxonomy", str(tmp_path / "tree.csv")]
+    arguments = ["ablate", *written_cloud(tmp_path, TOY, 120)]
     arguments += ["--out", str(tmp_path / "out"), "--axes", "span,exponent", "--seeds", "2", "--set", "width=8"]
     assert run([*arguments, "--epochs", "1", "--device", "cpu"]) == 0
     out, err = capsys.readouterr()

@@ -12,18 +12,14 @@ from hiercos.paper.published import published_table
 from hiercos.paper.recipes import load_recipes
 from hiercos.paper.reproduction import Attempt, table_recipes
 from hiercos.paper.tables import narrow_table, notes
-from paper_sets import binary_file, cifar_images
+from paper_sets import write_cifar
 
 SMALL = ["--seeds", "1", "--epochs", "1", "--set", "backbone.width=1", "--set", "backbone.size=8", "--device", "cpu"]
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data") / "cifar-100-binary"
-    folder.mkdir()
-    (folder / "train.bin").write_bytes(binary_file(*cifar_images(4, seed=0)))
-    (folder / "test.bin").write_bytes(binary_file(*cifar_images(1, seed=1)))
-    return folder.parent
+    return write_cifar(tmp_path_factory.mktemp("data"), 4, 1)
 
 
 @pytest.fixture(scope="module")

@@ -181,12 +181,6 @@ def test_labels_that_cannot_be_read_may_be_classes() -> None:
     assert codec.may_be_classes(LEVELS[:2]).all()
 
 
-def test_labels_agree_by_tree_and_classes() -> None:
-    assert label_codec(NAMES, UNEVEN).agrees_with(label_codec(NAMES[::-1], UNEVEN))
-    assert not label_codec(NAMES, UNEVEN).agrees_with(label_codec(PATHS, UNEVEN))
-    assert not label_codec(NAMES, UNEVEN).agrees_with(label_codec(NAMES, None))
-
-
 def test_levels_as_texts_are_paths() -> None:
     assert path_texts(LEVELS).tolist() == PATHS.tolist()
 

@@ -120,6 +120,18 @@ def test_the_same_mistake_is_told_once_and_twenty_are_shown() -> None:
     assert str(error.value).splitlines()[-1] == "and 11 more faults"
 
 
+def test_a_suggestion_shares_more_than_the_first_word_and_is_a_path_where_its_name_is_not_unique() -> None:
+    taxonomy = Taxonomy.from_paths([("lung", "acute bronchitis"), ("lung", "other"), ("gut", "other")])
+    reader = LabelReader(taxonomy)
+    for text, end in (
+        ("acute appendicitis", "acute appendicitis'$"),
+        ("acute bronchits", "the nearest known label is 'acute bronchitis'$"),
+        ("othr", "the nearest known label is '(lung|gut) > other'$"),
+    ):
+        with pytest.raises(DataError, match=end):
+            reader.read([text], source="a.csv")
+
+
 def test_suggestions_stay_cheap_with_very_many_classes() -> None:
     taxonomy = Taxonomy.from_paths([("all", f"product number {number}") for number in range(50_000)])
     reader, start = LabelReader(taxonomy), time.process_time()

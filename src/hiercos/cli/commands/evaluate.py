@@ -181,7 +181,7 @@ def _check_same_samples(
     if len(differing):
         row = int(differing[0])
         nodes = (int(nodes_of_labels(each.labels, taxonomy)[row]) for each in (samples, other))
-        mine, theirs = ("root" if node < 0 else taxonomy.names[node] for node in nodes)
+        mine, theirs = ("root" if node < 0 else taxonomy.short_text(node) for node in nodes)
         raise DataError(f"{against}: sample {row + 1}: expected the label {mine!r} as in {scores}, got {theirs!r}")
 
 

@@ -45,6 +45,7 @@ def extend(
     ] = None,
     format: TableFormat = "table",
     workers: options.Workers = 0,
+    corrections: options.Corrections = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an unfinished run in --out.")] = False,
 ) -> None:
     """Extend a model to a taxonomy with new, renamed or moved nodes, and train it on labelled data.
@@ -61,7 +62,7 @@ def extend(
     check_model_folder(model)  # before torch is imported
     DataOptions(taxonomy=taxonomy).check(data)
     from hiercos.cli.display.progress import training_callback
-    from hiercos.data import completed, load_dataset
+    from hiercos.data import completed, load_dataset, with_corrections
     from hiercos.encoders import ReadConfig
     from hiercos.taxonomy import open_taxonomy, taxonomy_change
     from hiercos.training import extension_settings, forgetting_notes, grown_features
@@ -77,6 +78,8 @@ def extend(
     settings = extension_settings(stored, replace(given, memory=per_class))
     found = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), purpose="extend")
     dataset = completed(found, targets=settings.targets)
+    if corrections is not None:
+        dataset = with_corrections(dataset, corrections)
     say(*dataset.notes)
     with device_options.processes() as fabric:
         reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))

@@ -4,7 +4,7 @@ import csv
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,12 +17,15 @@ from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import AnswerOptions, BoundRequest, RowOptions
 from hiercos.cli.options.common import LoadOptions, check_target
-from hiercos.cli.options.groups import DeviceOptions, InputOptions, OptionError, grouped, say
+from hiercos.cli.options.groups import DeviceOptions, InputOptions, OptionError, check_option, grouped, say
 
 if TYPE_CHECKING:
     from hiercos.data import InputBatch
     from hiercos.decisions import Posterior, Rule
-    from hiercos.model import AnswerColumns
+    from hiercos.model import AnswerColumns, Explainer
+
+
+PROBABILITIES = ("nodes", "levels")
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,16 @@ class AnswerTableOptions:
         bool,
         typer.Option(
             "--explain",
-            help="Probabilities (and energies of Hier-COS) along the path of the answer and of the runner-up.",
+            help="The words or columns that speak most for the answer against the likeliest other class.",
         ),
     ] = False
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Instead of answers, the probability of every node.")
-    ] = False
+        str | None,
+        typer.Option(
+            help="nodes: instead of answers, the probability of every node. levels: also that of each level's node.",
+            show_default=False,
+        ),
+    ] = None
     format: Annotated[
         str | None,
         typer.Option(help=f"{', '.join((*FORMATS, FIFTYONE))}; by default the extension of --output."),
@@ -77,35 +84,45 @@ class AnswerTableOptions:
         """
         chosen = chosen_format(self.format, self.output, "csv")
         check_format(chosen, self.output, (*FORMATS, FIFTYONE))
-        kinds = {"--explain": self.explain, "--probabilities": self.probabilities, "--top": self.top is not None}
+        if self.probabilities is not None:
+            check_option("--probabilities", self.probabilities, PROBABILITIES)
+        kinds = {
+            "--explain": self.explain,
+            "--probabilities nodes": self.of_nodes,
+            "--top": self.top is not None,
+        }
         given = [name for name, is_given in kinds.items() if is_given]
         if len(given) > 1:
             raise OptionError(f"{' and '.join(given)}: expected one of them, since each has other columns")
-        if given and chosen == FIFTYONE:
-            raise OptionError(f"{given[0]}: expected another format, because FiftyOne stores one class per image")
-        if answers.stop_options and (self.top is not None or self.probabilities):
+        if chosen == FIFTYONE and (given or self.probabilities):
+            option = [*given, "--probabilities"][0]
+            raise OptionError(f"{option}: expected another format, because FiftyOne stores one class per image")
+        if answers.stop_options and (self.top is not None or self.of_nodes):
             raise OptionError(f"{given[0]}: expected no {' or '.join(answers.stop_options)} with it")
         check_target("--output", self.output)
         return chosen
 
-    def streamed(self, chosen: str) -> "AbstractContextManager[Callable[[AnswerColumns], None]]":
-        """A function that writes a batch of columns in the chosen format; see `streamed`."""
-        return streamed(chosen, self.output, csv_safe=self.csv_safe, in_blocks=self.explain)
+    @property
+    def of_nodes(self) -> bool:
+        """Whether to write the probabilities of all nodes instead of answers."""
+        return self.probabilities == "nodes"
 
-    def columns(self, batch: "InputBatch", posterior: "Posterior", rule: "Rule") -> "AnswerColumns":
+    def columns(
+        self, batch: "InputBatch", posterior: "Posterior", rule: "Rule", explainer: "Explainer"
+    ) -> "AnswerColumns":
         """The answers to a batch of inputs, or the probabilities of all nodes, as columns."""
         from hiercos.model import answer_columns, probability_columns
 
-        if self.probabilities:
+        if self.of_nodes:
             return probability_columns(batch, posterior)
-        shown: dict[str, Any] = {"top": self.top, "explain": self.explain}
-        return answer_columns(batch, posterior, rule, **shown)
+        shown: dict[str, Any] = {"top": self.top, "explainer": explainer if self.explain else None}
+        return answer_columns(batch, posterior, rule, **shown, level_confidences=self.probabilities == "levels")
 
     def counts_levels(self, rule: "Rule") -> bool:
         """Whether the answers have a column `level`: there is one for each input, at any level."""
         from hiercos.decisions import NodeRule
 
-        return isinstance(rule, NodeRule) and self.top is None and not self.probabilities
+        return isinstance(rule, NodeRule) and self.top is None and not self.of_nodes
 
 
 def level_counts(columns: "AnswerColumns") -> Counter[int | None]:
@@ -170,17 +187,22 @@ def predict(
     say(*unlabelled.notes)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
     counts, is_counted = Counter[int | None](), table.counts_levels(bound.rule)
-    with counting as advance, table.streamed(chosen) as write_columns:
+    writing = streamed(chosen, table.output, csv_safe=table.csv_safe, in_blocks=table.explain)
+    with counting as advance, writing as write_columns:
         write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
-            found = table.columns(batch, bound.posterior(posterior, batch.numbers), bound.rule)
+            for change in bound.changes:
+                posterior = change(posterior, batch.numbers)
+            found = table.columns(batch, posterior, bound.rule, opened.contributions)
+            if chosen != "json":
+                found.pop("reasons", None)  # which do not fit a cell
             if is_counted:
                 counts.update(level_counts(found))
             write(batch, found)
             advance(len(posterior))
 
-        if table.probabilities and (scored := opened.node_scores(unlabelled, config)) is not None:
+        if table.of_nodes and (scored := opened.node_scores(unlabelled, config)) is not None:
             for batch, values in scored:
                 write(batch, node_value_columns(batch, values, opened.taxonomy))
                 advance(len(values))

@@ -1,7 +1,7 @@
 """`hiercos recode`: data with labels of an old taxonomy as data with labels of a new one."""
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,11 +15,17 @@ from hiercos.cli.options.common import LoadOptions, check_target
 from hiercos.cli.options.groups import DeviceOptions, InputOptions, OptionError, grouped, say
 
 if TYPE_CHECKING:
-    from hiercos.data import InputBatch
-    from hiercos.decisions import Posterior
     from hiercos.evaluation import Recoded, Recoder
 
-Rows = list[dict[str, Any]]
+
+@dataclass(frozen=True)
+class NewRow:
+    """A row with its new label."""
+
+    cells: Mapping[str, Any]
+    is_known: bool  # whether the crosswalk has a new label for its old one
+    has_others: bool  # whether it has several
+    probability: float = 1.0  # probability of the label among them
 
 
 @grouped
@@ -30,8 +36,13 @@ def recode(
         Path,
         typer.Option(help="Table with the new nodes of each old one; see hiercos taxonomy crosswalk.", exists=True),
     ],
-    model: Annotated[Path, typer.Option(help="Model of the new taxonomy: a folder, or an .onnx file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the rows with their new labels.")],
+    model: Annotated[
+        Path | None, typer.Option(help="Model of the new taxonomy, which chooses among several candidates.")
+    ] = None,
+    taxonomy: Annotated[
+        Path | None, typer.Option(help="The new taxonomy, instead of a model: the candidates stay in a column.")
+    ] = None,
     queue: Annotated[
         Path | None, typer.Option(help="File for the rows that a person should decide.", show_default=False)
     ] = None,
@@ -39,8 +50,8 @@ def recode(
         float | None,
         typer.Option(
             help="Share of right labels to expect among rows with several candidates; less sure ones go to --queue.",
-            max=1,
             min=0,
+            max=1,
         ),
     ] = None,
     label_column: Annotated[str, typer.Option(help="Column of the old labels.")] = "label",
@@ -53,70 +64,96 @@ def recode(
     """Give each row the likeliest of the new labels that its old label may have become.
 
     All columns are kept; old_label, probability and other_candidates are added. Rows whose old label is gone go to
-    --queue, with the likeliest class of all.
+    --queue, with the likeliest class of all. With --taxonomy instead of --model, a row with several candidates has them
+    in the column candidates, from which hiercos train learns.
     """
-    if target_precision is not None and queue is None:
-        raise OptionError("--target-precision: expected --queue FILE with it, for the rows that are less sure")
-    formats = [chosen_format(None, file, "csv") for file in (output, queue or output)]
-    for option, file, form in (("--output", output, formats[0]), ("--queue", queue, formats[1])):
-        check_format(form, file, FILE_FORMATS)
+    if (model is None) == (taxonomy is None):
+        raise OptionError("expected one of --model and --taxonomy")
+    if target_precision is not None and (queue is None or model is None):
+        raise OptionError("--target-precision: expected --model, and --queue FILE for the rows that are less sure")
+    for option, file in (("--output", output), ("--queue", queue)):
+        check_format(chosen_format(None, file, "csv"), file, FILE_FORMATS)
         check_target(option, file)
-    from hiercos.data import column_names, read_inputs
-    from hiercos.evaluation import Recoder, read_crosswalk, sure_rows
+    from hiercos.data import column_names, read_inputs, read_table
+    from hiercos.evaluation import Recoder, read_crosswalk
+    from hiercos.taxonomy import open_taxonomy
 
-    table = read_crosswalk(crosswalk)
-    opened, config = open_model(model, device_options, loading, batch_size=batch_size, workers=workers)
     names = column_names(data)
     if label_column not in names:
         raise OptionError(f"{data}: expected a column {label_column!r} (--label-column names another)")
-    reading = {**asdict(columns), "keep_columns": names}
-    unlabelled = read_inputs(data, kind=opened.kind, **reading, callback=checking_lines())
-    say(*unlabelled.notes)
-    recoder = Recoder(table, opened.taxonomy)
-    rows: Rows = []
-    found: list[Recoded] = []
-    with counting_rows(opened.kind, "recoding", unlabelled.count) as advance:
-        for batch, posterior in opened.batches(unlabelled, config):
-            for row, each in _recoded(recoder, batch, posterior, label_column=label_column, source=data):
-                rows.append(row)
-                found.append(each)
-            advance(len(posterior))
-    import numpy as np
+    table = read_crosswalk(crosswalk)
+    found: list[NewRow] = []
+    if taxonomy is not None:
+        recoder, rows = Recoder(table, open_taxonomy(taxonomy)), read_table(data, columns=names)
+        for cells, where in _rows(rows.columns, rows.numbers, data):
+            found.append(_with_candidates(recoder, cells, label_column, recoder.candidates(cells[label_column], where)))
+    else:
+        opened, config = open_model(Path(str(model)), device_options, loading, batch_size=batch_size, workers=workers)
+        recoder, reading = Recoder(table, opened.taxonomy), {**asdict(columns), "keep_columns": names}
+        inputs = read_inputs(data, kind=opened.kind, **reading, callback=checking_lines())
+        say(*inputs.notes)
+        with counting_rows(opened.kind, "recoding", inputs.count) as advance:
+            for batch, posterior in opened.batches(inputs, config):
+                for place, (cells, where) in enumerate(_rows(batch.kept, batch.numbers, data)):
+                    candidates = recoder.candidates(cells[label_column], where)
+                    chosen = recoder.recoded(posterior.classes[place], candidates)
+                    found.append(_with_label(recoder, cells, label_column, chosen, is_known=bool(candidates)))
+                advance(len(posterior))
+    _write(found, data, (output, queue), target_precision)
 
-    known = np.array([bool(recoder.candidates(row["old_label"], "")) for row in rows])
-    if queue is None and not known.all():
-        gone = rows[int(known.argmin())]["old_label"]
+
+def _rows(
+    columns: Mapping[str, Sequence[str]], numbers: Sequence[int], source: Path
+) -> Iterator[tuple[dict[str, str], str]]:
+    """Cells of each row, and its name in messages."""
+    for place, number in enumerate(numbers):
+        yield {name: cells[place] for name, cells in columns.items()}, f"{source}: row {number}"
+
+
+def _with_candidates(
+    recoder: "Recoder", cells: dict[str, str], label_column: str, nodes: Mapping[int, float]
+) -> NewRow:
+    """A row with its new label if that is one, else with its candidates."""
+    texts = [recoder.taxonomy.path_text(node) for node in nodes]
+    several = len(texts) > 1
+    new = {label_column: "" if several else "".join(texts), "candidates": " | ".join(texts) if several else ""}
+    return NewRow({**cells, **new, "old_label": cells[label_column]}, bool(nodes), several)
+
+
+def _with_label(
+    recoder: "Recoder", cells: dict[str, str], label_column: str, chosen: "Recoded", *, is_known: bool
+) -> NewRow:
+    """A row with its likeliest label."""
+    path_text, probability = recoder.taxonomy.path_text, round(chosen.probability, 6)
+    new = {label_column: path_text(chosen.node), "old_label": cells[label_column], "probability": probability}
+    others = {"other_candidates": " | ".join(map(path_text, chosen.others))}
+    return NewRow({**cells, **new, **others}, is_known, bool(chosen.others), chosen.probability)
+
+
+def _write(found: list[NewRow], data: Path, files: tuple[Path, Path | None], target: float | None) -> None:
+    """Write the rows that are sure enough, and the others for a person; say how many there are."""
+    from hiercos.evaluation import sure_rows
+
+    output, queue = files
+    open_rows = [place for place, row in enumerate(found) if row.has_others]
+    sure = [row.is_known for row in found]
+    gone = [row.cells["old_label"] for row in found if not row.is_known]
+    if gone and queue is None:
         raise OptionError(
-            f"{data}: {(~known).sum()} rows have a label that is gone, such as {gone!r}: expected --queue FILE for them"
+            f"{data}: {len(gone)} rows have a label that is gone, such as {gone[0]!r}: expected --queue FILE"
         )
-    sure = known.copy()
-    if target_precision is not None:  # among rows with several candidates; the others are certain
-        is_open = np.array([bool(each.others) for each in found])
-        sure[is_open] = sure_rows(np.array([each.probability for each in found])[is_open], target_precision)
-    emit([row for row, is_sure in zip(rows, sure, strict=True) if is_sure], formats[0], output)
-    if queue is not None:
-        emit([row for row, is_sure in zip(rows, sure, strict=True) if not is_sure], formats[1], queue)
-    say(_summary(found, sure))
-
-
-def _recoded(
-    recoder: "Recoder", batch: "InputBatch", posterior: "Posterior", *, label_column: str, source: Path
-) -> "Iterator[tuple[dict[str, Any], Recoded]]":
-    """Each row of a batch with its new label, and what is known of that."""
-    path_text = recoder.taxonomy.path_text
-    for place, number in enumerate(batch.numbers):
-        old = batch.kept[label_column][place]
-        each = recoder.recoded(posterior, place, recoder.candidates(old, f"{source}: row {number}"))
-        row: dict[str, Any] = {name: cells[place] for name, cells in batch.kept.items()}
-        row |= {label_column: path_text(each.node), "old_label": old, "probability": round(each.probability, 6)}
-        yield row | {"other_candidates": " | ".join(map(path_text, each.others))}, each
-
-
-def _summary(found: "list[Recoded]", sure: Any) -> str:
-    several = [(each.probability, is_sure) for each, is_sure in zip(found, sure, strict=True) if each.others]
-    kept = [probability for probability, is_sure in several if is_sure]
-    share = f" ({sum(kept) / len(kept):.1%} of them right by the model's probabilities)" if kept else ""
-    return (
-        f"{len(found):,} rows, {len(several):,} of them with several candidates: {int(sure.sum()):,} recoded, "
-        f"{len(kept):,} by choice{share}; {int((~sure).sum()):,} left to people."
+    if target is not None:  # among rows with several candidates; the others are certain
+        for place, is_sure in zip(
+            open_rows, sure_rows([found[each].probability for each in open_rows], target), strict=True
+        ):
+            sure[place] = bool(is_sure)
+    for file, is_kept in ((output, True), (queue, False)):
+        if file is not None:
+            rows = [row.cells for row, is_sure in zip(found, sure, strict=True) if is_sure == is_kept]
+            emit(rows, chosen_format(None, file, "csv"), file)
+    chosen = [found[place].probability for place in open_rows if sure[place] and "probability" in found[place].cells]
+    share = f" ({sum(chosen) / len(chosen):.1%} of them right by the model's probabilities)" if chosen else ""
+    say(
+        f"{len(found):,} rows, {len(open_rows):,} of them with several candidates: {sum(sure):,} in {output}, "
+        f"{len(chosen):,} of these chosen{share}; {len(sure) - sum(sure):,} left to people."
     )

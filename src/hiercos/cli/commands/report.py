@@ -66,18 +66,16 @@ def report(
 
 def _results(source: "ReportSource") -> "Results":
     """The tables of a source."""
-    from hiercos.report import INTERVALS, Statement, comparison_results, learning_curve_results, run_results
+    from hiercos.report import Statement, comparison_results, learning_curve_results, run_results
 
-    interval = next((known for known in INTERVALS if known == source.interval), next(iter(INTERVALS)))
     if source.has_curves:
-        return learning_curve_results(source.records, interval=interval)
+        return learning_curve_results(source.records)
     if not source.statements:
         return run_results(source.records, source.recommended)
     found = [Statement.from_dict(values) for values in source.statements]
     return comparison_results(
         source.records,
         reference=source.reference or None,
-        interval=interval,
         advice=[statement for statement in found if statement.kind != "gain"],  # which is made anew from the records
         recommended=source.recommended,
         recommended_seed=source.recommended_seed,

@@ -34,6 +34,10 @@ def train(
         bool,
         typer.Option("--no-test", help="Without a split in DATA, learn from 90% of it and set aside no test rows."),
     ] = False,
+    corrections: options.Corrections = None,
+    no_inputs: Annotated[
+        bool, typer.Option("--no-inputs", help="Keep no text, image or remembered sample in --out, for private data.")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an unfinished run in --out.")] = False,
 ) -> None:
     """Train one model, test it once if the data have test rows, and write it to a folder."""
@@ -46,8 +50,12 @@ def train(
     training.check(trains_backbone=inputs.unfreeze)
     RULES.checked_name(training.rule or "none")
     inputs.check_name()
-    settings = training.settings(device_options.precision, backbone=inputs.backbone, trains_backbone=inputs.unfreeze)
-    dataset = columns.read(data, purpose="train", test=not no_test, targets=settings.targets)
+    others = {"keep_inputs": False} if no_inputs else {}
+    settings = training.settings(
+        device_options.precision, backbone=inputs.backbone, trains_backbone=inputs.unfreeze, **others
+    )
+    chosen = {"test": not no_test, "targets": settings.targets, "corrections": corrections}
+    dataset = columns.read(data, purpose="train", **chosen)
     from hiercos.cli.display.progress import training_callback
     from hiercos.training import train as train_model
 

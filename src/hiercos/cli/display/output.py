@@ -13,8 +13,8 @@ import typer
 
 from hiercos import storage
 from hiercos.cli.options.groups import OptionError, check_option
-from hiercos.csv_text import csv_text
 from hiercos.errors import visible
+from hiercos.storage import csv_text
 
 if TYPE_CHECKING:
     from hiercos.model import AnswerColumns

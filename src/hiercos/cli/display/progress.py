@@ -117,7 +117,7 @@ class ProgressRow:
 
 
 class RowProgress(Progress):
-    """Progress callback of a pass over inputs, with their number per second.
+    """Progress callback of a pass over inputs, with their number per second since the pass began.
 
     Args:
         kind: kind of the inputs.
@@ -139,7 +139,7 @@ class RowProgress(Progress):
         """Show the number of inputs that are done."""
         rate = (done - self.first) / max(time.monotonic() - self.begin, 1e-9)
         left = f", {(self.total - done) / rate:.0f} s left" if done < self.total and rate else ""
-        text = f"{done:,}/{self.total:,} {self.kind}, {rate:.1f} {self.kind}/s"
+        text = f"{done:,}/{self.total:,} {self.kind}, {rate:.1f} {self.kind}/s after loading"
         self.inputs.show(text, done, self.total, line=f"{self.doing} {text}{left}")
 
 

@@ -1,6 +1,6 @@
 """Options for the answers of a model: the decision rule, how sure it must be, and the classes that are allowed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
     from hiercos.evaluation import RowWeights
     from hiercos.taxonomy import Taxonomy
+
+    Change = Callable[[Posterior, Sequence[int]], Posterior]  # of a posterior and the row numbers of its batch
 
 
 OPTION_OF_PARAMETER = {"level_confidences": "--confidence"}  # where it is not called like the parameter of a rule
@@ -219,17 +221,11 @@ class RowOptions:
 
 @dataclass(frozen=True)
 class BoundRequest:
-    """The rule under a request, and the classes allowed in each row.
+    """The rule under a request, and what it changes in the probabilities of a batch."""
 
-    Attributes:
-        request: request of the options.
-        rule: rule to answer by.
-        weights: weights of the rows.
-    """
-
-    request: "AnswerRequest"
-    rule: "Rule"
-    weights: "Sequence[RowWeights]" = ()
+    request: "AnswerRequest"  # request of the options
+    rule: "Rule"  # rule to answer by
+    changes: "Sequence[Change]" = ()  # changes of a posterior in turn: to the allowed classes, and by the row weights
 
     @classmethod
     def of(
@@ -244,14 +240,10 @@ class BoundRequest:
             rule = request.chosen_rule(stored, calibration)
         if guarantee := request.guarantee(rule, reweighted=bool(weights)):
             say(guarantee)
-        return cls(request, rule, weights)
-
-    def posterior(self, posterior: "Posterior", numbers: Sequence[int]) -> "Posterior":
-        """The posterior over the allowed classes of a batch with these row numbers."""
-        restricted = self.request.restricted(posterior, row_name=lambda row: f"row {numbers[row]}")
-        for weights in self.weights:
-            restricted = weights.applied(restricted, numbers)
-        return restricted
+        allowed: list[Change] = [
+            lambda posterior, numbers: request.restricted(posterior, row_name=lambda row: f"row {numbers[row]}")
+        ]
+        return cls(request, rule, [*(allowed if request.restricts else []), *(each.applied for each in weights)])
 
 
 def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:

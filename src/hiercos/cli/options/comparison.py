@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,17 +91,13 @@ def recommended(
     tested = AnswerTable.of(records, out) if held_out else deciding
     seeds, count = deciding.values(records[0].name, "top1").shape
     if seeds * count * classes >= SLOW_ENTRIES:
-        deciding = replace(deciding, announce=_announce_ranking)
+        say("Comparing the variants row by row, by HOPS and log loss too: with this many classes it takes a while.")
     kind = "validation" if records[0].data["sizes"]["val"] else "held-out training"
     rows = f"{count} {kind} rows" if held_out else FLATTERED
     variants = summarize(tested.answered(records))
     evidence = Evidence(deciding.values, rows, held_out)
     advised = recommend(variants, evidence, tested.difference, tests=tests, purpose=purpose)
     return advised, tested.spread()
-
-
-def _announce_ranking(variant: str) -> None:
-    say(f"Computing HOPS and log loss of each row under {variant}.")
 
 
 def command_statement(record: "Record", data: str, backbone: Mapping[str, Any], *others: Any) -> "Statement":

@@ -46,7 +46,7 @@ class BuiltIn:
     description: str  # one line of text for `hiercos data`
     origin: str  # publication or package that the data come from
     where: str  # location of the data: a package, or files below the data root
-    found: Callable[[Path], bool]  # function from the data root to whether the data can be read
+    found: Callable[[Path], object]  # function from the data root to a true value where the data can be read
     read: Callable[[Path], Dataset]  # function from the data root to the data set
     # function from the text after the colon of `NAME:TEXT` to a part of the data set; None by default
     read_part: Callable[[str], Dataset] | None = None
@@ -59,7 +59,7 @@ class BuiltIn:
 
     def is_present(self, root: Path | None = None) -> bool:
         """Whether the data can be loaded."""
-        return self.found(data_root(root))
+        return bool(self.found(data_root(root)))
 
     def load(self, part: str = "", root: Path | None = None) -> Dataset:
         """The data set, or a part of it; `root` is None for `data_root`."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from hiercos.data.images.decoding import ImageError, decoded, pillow
+from hiercos.checks import ARRAY_BYTES, limit_fault
+from hiercos.data.images.decoding import ImageError, decoded, pillow, upright_rgb
+from hiercos.data.images.pixels import ByteArray
 from hiercos.data.inputs import Inputs, Rows
 from hiercos.errors import RowName, row_name
-from hiercos.limits import ARRAY_BYTES, limit_fault
-from hiercos.pixels import ByteArray
 from hiercos.storage import check_regular
 
 if TYPE_CHECKING:
@@ -71,25 +71,32 @@ def file_content(path: str) -> bytes:
 
 
 class ImageFiles(Images):
-    """Images in files."""
+    """Images in files, by their paths; among them may be images that Pillow has opened."""
 
-    def __init__(self, paths: Sequence[str | PathLike[str]]) -> None:
-        self.paths = tuple(fspath(path) for path in paths)
+    def __init__(self, images: "Sequence[str | PathLike[str] | Image]") -> None:
+        self._images = [fspath(image) if isinstance(image, PathLike) else image for image in images]
 
     def __len__(self) -> int:
-        return len(self.paths)
+        return len(self._images)
 
     def name(self, row: int) -> str:
-        """The path of the file."""
-        return self.paths[row]
+        """Path of the file, or the number of an opened image, from 1."""
+        image = self._images[row]
+        return image if isinstance(image, str) else f"image {row + 1}"
 
     def content(self, row: int) -> bytes:
-        """The bytes of the file."""
-        return file_content(self.paths[row])
+        """The bytes of the file, or the pixels."""
+        image = self._images[row]
+        return file_content(image) if isinstance(image, str) else image.tobytes()
+
+    def open(self, row: int) -> "Image":
+        """The image, upright and RGB."""
+        image = self._images[row]
+        return super().open(row) if isinstance(image, str) else upright_rgb(image, self.name(row))
 
     def take(self, rows: Rows) -> Self:
-        """The files at these rows."""
-        return type(self)([self.paths[row] for row in rows]).with_digests_of(self, rows)
+        """The images at these rows."""
+        return type(self)([self._images[row] for row in rows]).with_digests_of(self, rows)
 
 
 class Contents(Protocol):

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hiercos.checks import PIXELS, check_choice, limited
 from hiercos.data.inputs import Inputs, digest
 from hiercos.errors import DataError, RowName
-from hiercos.limits import PIXELS, limited
-from hiercos.options import check_choice
 from hiercos.taxonomy import AnyArray, IntArray
 
 if TYPE_CHECKING:

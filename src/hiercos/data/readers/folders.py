@@ -77,17 +77,11 @@ class FolderReader(Reader):
 
 @dataclass(frozen=True)
 class ImageTree:
-    """Images and other files below a folder.
+    """Images and other files below a folder."""
 
-    Attributes:
-        images: paths of the image files relative to the folder, sorted.
-        others: number of other files by extension.
-        empty: paths of the innermost folders without an image, relative to the folder.
-    """
-
-    images: tuple[PurePath, ...]
-    others: Counter[str]
-    empty: tuple[PurePath, ...]
+    images: tuple[PurePath, ...]  # paths of the image files relative to the folder, sorted
+    others: Counter[str]  # number of other files by extension
+    empty: tuple[PurePath, ...]  # paths of the innermost folders without an image, relative to the folder
 
 
 def image_tree(folder: Path) -> ImageTree:

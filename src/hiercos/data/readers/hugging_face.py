@@ -78,19 +78,12 @@ def _first_line(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class _Parts:
-    """All splits of a data set, one below the other.
+    """All splits of a data set, one below the other."""
 
-    Attributes:
-        table: the `datasets.Dataset`.
-        names: name of each row in messages.
-        split: split of each row; None if the data set has no splits.
-        notes: sentences about splits that were left out.
-    """
-
-    table: Any
-    names: Sequence[str]
-    split: Sequence[str] | None = None
-    notes: tuple[str, ...] = ()
+    table: Any  # the `datasets.Dataset`
+    names: Sequence[str]  # name of each row in messages
+    split: Sequence[str] | None = None  # split of each row; None if the data set has no splits
+    notes: tuple[str, ...] = ()  # sentences about splits that were left out
 
 
 def _rows(source: str, loaded: Any, options: SourceOptions) -> Source:

@@ -7,12 +7,12 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar, TextIO
 
+from hiercos.checks import TEXT_CHARACTERS, limit_fault, limited
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.inputs import Kind, Texts
 from hiercos.data.readers.registry import STANDARD_INPUT, Reader
 from hiercos.data.rows import InputBatch, Source, SourceOptions, in_batches
 from hiercos.errors import DataError, HiercosWarning, listed
-from hiercos.limits import TEXT_CHARACTERS, limit_fault, limited
 
 MOST_NAMED = 5  # blank lines that a warning names
 NAME = "standard input"

@@ -6,19 +6,20 @@ import math
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 
+from hiercos.checks import ARRAY_BYTES, EXPANSION, limit_fault, limited
 from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.inputs import Float32Array, Kind, Vectors
 from hiercos.data.readers.registry import Reader
 from hiercos.data.rows import InputBatch, Source, SourceOptions
 from hiercos.errors import DataError, reading
-from hiercos.limits import ARRAY_BYTES, EXPANSION, limit_fault, limited
 from hiercos.storage import check_regular
 from hiercos.taxonomy import AnyArray, Taxonomy, TaxonomyError
 from hiercos.taxonomy.formats import taxonomy_from_json
@@ -88,48 +89,11 @@ def read_npz(
         DataError: for a file that is not .npz, a missing or damaged array, an array of Python objects, or arrays
             larger than the limit.
     """
-    with opened_npz(path, content) as archive:
-        names = array_names(archive)
-        require_arrays(path, names, arrays)
-        wanted = [name for name in (*arrays, *optional) if name in names]
-        check_array_sizes(path, archive, wanted, len(content) if content is not None else None)
-        return {name: _array(path, name, archive) for name in wanted}
-
-
-@contextmanager
-def opened_npz(path: Path, content: bytes | None = None) -> Iterator[zipfile.ZipFile]:
-    """Open a file of arrays, or its content; a DataError unless it is .npz with distinct members."""
-    if content is None:
-        check_regular(path)
-    with reading(f"{path}: expected an .npz file as numpy.savez writes it", DataError):
-        with path.open("rb") if content is None else io.BytesIO(content) as file:
-            if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
-                raise DataError(f"{path}: expected an .npz file as numpy.savez writes it, got a single array")
-        archive = zipfile.ZipFile(path if content is None else io.BytesIO(content))
-    with archive:
-        if twice := [name for name, count in Counter(array_names(archive)).items() if count > 1]:
-            raise DataError(f"{path}: expected one array of each name, there are several {name!r}" for name in twice)
-        yield archive
-
-
-def array_names(archive: zipfile.ZipFile) -> list[str]:
-    """Names of the arrays in a file."""
-    return [name.removesuffix(".npy") for name in archive.namelist()]
-
-
-def check_array_sizes(path: Path, archive: zipfile.ZipFile, names: Sequence[str], size: int | None = None) -> None:
-    """Raise a DataError if arrays would take more memory than the limit, before any is allocated.
-
-    Args:
-        path: the .npz file.
-        archive: the same, open.
-        names: names of the arrays.
-        size: bytes of the file; None to look.
-    """
-    sizes = [array_header(path, name, archive).num_bytes for name in names]
-    allowed = max(ARRAY_BYTES, EXPANSION * (path.stat().st_size if size is None else size))
-    if fault := limit_fault("bytes of arrays", sum(sizes), allowed):
-        raise DataError(f"{path}: {fault}")
+    with ArrayFile.opened(path, content) as file:
+        file.require(arrays)
+        wanted = [name for name in (*arrays, *optional) if name in file.names]
+        file.check_sizes(wanted)
+        return {name: file.array(name) for name in wanted}
 
 
 class ArrayHeader(NamedTuple):
@@ -145,36 +109,79 @@ class ArrayHeader(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize * (5 if self.dtype.kind == "S" else 1)
 
 
-def array_header(path: Path, name: str, archive: zipfile.ZipFile) -> ArrayHeader:
-    """Header of an array; a DataError for Python objects or a damaged header."""
-    with _member(path, name, archive) as member:
-        return _header(path, name, member)
+@dataclass(frozen=True)
+class ArrayFile:
+    """An open .npz file of arrays with distinct names."""
 
+    path: Path  # name of the file in messages
+    archive: zipfile.ZipFile
+    size: int  # bytes of the file
 
-def require_arrays(path: Path, names: Sequence[str], required: Sequence[str]) -> None:
-    """Raise a DataError for each required array that a file lacks."""
-    listed = ", ".join(repr(name) for name in names) or "nothing"
-    if missing := [name for name in required if name not in names]:
-        raise DataError(f"{path}: expected an array {name!r}, got {listed}" for name in missing)
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Path, content: bytes | None = None) -> Iterator["ArrayFile"]:
+        """Open a file, or its content if it was read before."""
+        if content is None:
+            check_regular(path)
+        with path.open("rb") if content is None else io.BytesIO(content) as file:
+            with reading(f"{path}: expected an .npz file as numpy.savez writes it", DataError):
+                if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
+                    raise DataError(f"{path}: expected an .npz file as numpy.savez writes it, got a single array")
+                found = cls(path, zipfile.ZipFile(file), file.seek(0, io.SEEK_END))
+            if twice := [name for name, count in Counter(found.names).items() if count > 1]:
+                raise DataError(
+                    f"{path}: expected one array of each name, there are several {name!r}" for name in twice
+                )
+            yield found
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the arrays."""
+        return [name.removesuffix(".npy") for name in self.archive.namelist()]
 
-def object_array_fault(path: Path, name: str) -> str:
-    """Error message about an array of Python objects."""
-    return (
-        f"{path}: array {name!r} holds Python objects, which are never unpickled here; "
-        "expected numbers or texts, such as array.astype(str)"
-    )
+    def require(self, names: Sequence[str]) -> None:
+        """Raise a DataError for each of these arrays that the file lacks."""
+        listed = ", ".join(map(repr, self.names)) or "nothing"
+        if missing := [name for name in names if name not in self.names]:
+            raise DataError(f"{self.path}: expected an array {name!r}, got {listed}" for name in missing)
 
+    def check_sizes(self, names: Sequence[str]) -> None:
+        """Raise a DataError if arrays would take more memory than the limit, before any is allocated."""
+        asked = sum(self.header(name).num_bytes for name in names)
+        if fault := limit_fault("bytes of arrays", asked, max(ARRAY_BYTES, EXPANSION * self.size)):
+            raise DataError(f"{self.path}: {fault}")
 
-def _array(path: Path, name: str, archive: zipfile.ZipFile) -> AnyArray:
-    with _member(path, name, archive) as member, reading(_damaged(path, name), DataError):
-        array: AnyArray = npy.read_array(member, allow_pickle=False)
-    with reading(f"{path}: array {name!r}: expected UTF-8 texts", DataError):
-        return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+    def stream(self, name: str) -> IO[bytes]:
+        """Stream of an array, from its header on."""
+        stored = f"{name}.npy" if f"{name}.npy" in self.archive.namelist() else name
+        with self.reading(name):
+            return self.archive.open(stored)
 
+    def reading(self, name: str) -> AbstractContextManager[None]:
+        """Context manager that turns errors into a DataError about a damaged array."""
+        return reading(f"{self.path}: array {name!r} is damaged", DataError)
 
-def _damaged(path: Path, name: str) -> str:
-    return f"{path}: array {name!r} is damaged"
+    def header(self, name: str, stream: IO[bytes] | None = None) -> ArrayHeader:
+        """Header of an array, read from its stream if one is given; a DataError for Python objects."""
+        with self.reading(name), nullcontext(stream) if stream else self.stream(name) as member:
+            version = npy.read_magic(member)
+            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            header = ArrayHeader(*read(member))
+            if any(size < 0 for size in header.shape):
+                raise ValueError(f"its shape is {header.shape}")
+        if header.dtype.hasobject:
+            raise DataError(
+                f"{self.path}: array {name!r} holds Python objects, which are never unpickled here; "
+                "expected numbers or texts, such as array.astype(str)"
+            )
+        return header
+
+    def array(self, name: str) -> AnyArray:
+        """A whole array, bytes decoded to texts."""
+        with self.reading(name), self.stream(name) as member:
+            array: AnyArray = npy.read_array(member, allow_pickle=False)
+        with reading(f"{self.path}: array {name!r}: expected UTF-8 texts", DataError):
+            return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
 
 
 def array_row_name(row: int) -> str:
@@ -222,12 +229,11 @@ def _taxonomy(path: Path, array: AnyArray) -> Taxonomy:
 
 def _feature_header(path: Path, *, is_labelled: bool) -> ArrayHeader:
     """Header of the features, a matrix of real numbers; what is read at once must be within the limit."""
-    with opened_npz(path) as archive:
-        names = array_names(archive)
-        require_arrays(path, names, (FEATURES, "labels") if is_labelled else (FEATURES,))
-        header = array_header(path, FEATURES, archive)
+    with ArrayFile.opened(path) as file:
+        file.require((FEATURES, "labels") if is_labelled else (FEATURES,))
+        header = file.header(FEATURES)
         if is_labelled or header.by_columns:
-            check_array_sizes(path, archive, (FEATURES,))
+            file.check_sizes((FEATURES,))
     if header.dtype.kind not in "fiub":
         raise DataError(f"{path}: expected numbers in {FEATURES!r}, got the type {header.dtype}")
     if len(header.shape) != 2 or 0 in header.shape:
@@ -240,47 +246,21 @@ def _feature_header(path: Path, *, is_labelled: bool) -> ArrayHeader:
 def _feature_batches(path: Path, header: ArrayHeader, size: int) -> Iterator[Float32Array]:
     """Consecutive rows of the features as float32, shape (B, F) with B at most `size`, stored or deflated."""
     count, width = header.shape
-    with opened_npz(path) as archive, _member(path, FEATURES, archive) as member:
-        _header(path, FEATURES, member)
-        if header.by_columns:
-            whole = _numbers(path, member, header.dtype, count * width).reshape(width, count).T
-            yield from (_floats(whole[start : start + size]) for start in range(0, count, size))
-            return
+    with ArrayFile.opened(path) as file, file.stream(FEATURES) as member:
+        file.header(FEATURES, member)
+
+        def numbers(rows: int) -> AnyArray:
+            """The next numbers, as many as so many rows have."""
+            expected = rows * width * header.dtype.itemsize
+            with file.reading(FEATURES):
+                content = member.read(expected)
+                if len(content) < expected:
+                    raise ValueError("it ends early")
+            return np.frombuffer(content, dtype=header.dtype)
+
+        whole = numbers(count).reshape(width, count).T if header.by_columns else None
         for start in range(0, count, size):
             rows = min(size, count - start)
-            yield _floats(_numbers(path, member, header.dtype, rows * width).reshape(rows, width))
-
-
-def _numbers(path: Path, member: IO[bytes], dtype: np.dtype[Any], count: int) -> AnyArray:
-    """The next numbers of the features, shape (count,)."""
-    expected = count * dtype.itemsize
-    with reading(_damaged(path, FEATURES), DataError):
-        content = member.read(expected)
-    if len(content) < expected:
-        raise DataError(f"{path}: array {FEATURES!r} is damaged (it ends early)")
-    return np.frombuffer(content, dtype=dtype)
-
-
-def _floats(features: AnyArray) -> Float32Array:
-    """Features as float32, of the same shape."""
-    with np.errstate(over="ignore"):  # overflow gives inf, which is reported by row and column
-        return features.astype(np.float32, copy=False)
-
-
-def _member(path: Path, name: str, archive: zipfile.ZipFile) -> IO[bytes]:
-    stored = f"{name}.npy" if f"{name}.npy" in archive.namelist() else name
-    with reading(_damaged(path, name), DataError):
-        return archive.open(stored)
-
-
-def _header(path: Path, name: str, member: IO[bytes]) -> ArrayHeader:
-    """Shape, order and type of an array, from the beginning of its stream."""
-    with reading(_damaged(path, name), DataError):
-        version = npy.read_magic(member)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        header = ArrayHeader(*read(member))
-    if header.dtype.hasobject:
-        raise DataError(object_array_fault(path, name))
-    if any(size < 0 for size in header.shape):
-        raise DataError(f"{_damaged(path, name)} (its shape is {header.shape})")
-    return header
+            part = numbers(rows).reshape(rows, width) if whole is None else whole[start : start + rows]
+            with np.errstate(over="ignore"):  # overflow gives inf, which is reported by row and column
+                yield part.astype(np.float32, copy=False)

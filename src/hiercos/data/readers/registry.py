@@ -16,18 +16,12 @@ class Reader:
     """Reader of one form of data.
 
     A subclass sets `suffixes` or `prefix`, or overrides `takes`, and gives the rows.
-
-    Attributes:
-        suffixes: file extensions in lower case.
-        prefix: prefix of sources that are not files, such as "hf:".
-        labelled: whether the reader gives labelled rows.
-        kinds: kinds of inputs without labels that the reader gives.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = ()
-    prefix: ClassVar[str] = ""
-    labelled: ClassVar[bool] = True
-    kinds: ClassVar[tuple[Kind, ...]] = ()
+    suffixes: ClassVar[tuple[str, ...]] = ()  # file extensions in lower case
+    prefix: ClassVar[str] = ""  # prefix of sources that are not files, such as "hf:"
+    labelled: ClassVar[bool] = True  # whether the reader gives labelled rows
+    kinds: ClassVar[tuple[Kind, ...]] = ()  # kinds of inputs without labels that the reader gives
 
     def takes(self, source: str) -> bool:
         """Whether a source has the prefix, or is a file with one of the extensions."""

@@ -13,13 +13,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hiercos.checks import ARRAY_BYTES, TEXT_CHARACTERS, VARIABLE, limit_fault, limited
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.inputs import Kind, Texts
 from hiercos.data.readers.registry import Reader
-from hiercos.data.rows import PATH_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, InputBatch, Source, SourceOptions
+from hiercos.data.rows import (
+    CANDIDATES_COLUMN,
+    PATH_COLUMN,
+    SPLIT_COLUMN,
+    TEXT_COLUMN,
+    InputBatch,
+    Source,
+    SourceOptions,
+)
 from hiercos.errors import DataError, one_line, suggestion
-from hiercos.limits import ARRAY_BYTES, TEXT_CHARACTERS, VARIABLE, limit_fault, limited
 from hiercos.storage import check_regular
 from hiercos.taxonomy.formats import separator_fault
 
@@ -56,7 +64,7 @@ class TableReader(Reader):
         needed, optional = {column: "--input-column"}, []
         if label is not None:
             needed.setdefault(label, "--label-column")
-            optional = [SPLIT_COLUMN]
+            optional = [SPLIT_COLUMN, CANDIDATES_COLUMN]
             if split != SPLIT_COLUMN:  # a named column must exist
                 needed.setdefault(split, "--split-column")
         kept = _kept_columns(path, options.keep_columns, column if kind == "texts" else None)
@@ -71,6 +79,7 @@ class TableReader(Reader):
                     {name: cells[name] for name in kept},
                     None if label is None else cells[label],
                     None if label is None else cells.get(split),
+                    None if label is None else cells.get(CANDIDATES_COLUMN),
                 )
 
         return Source(str(path), kind, read, names_images=True)

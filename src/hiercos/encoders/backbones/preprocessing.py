@@ -10,12 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.encoders.augment import Augment as Augment  # noqa: PLC0414 - a public name of the module
-from hiercos.encoders.augment import Border as Border  # noqa: PLC0414
-from hiercos.encoders.backbones.table import BackboneError
-from hiercos.errors import reading
-from hiercos.options import check_choice, json_object
-from hiercos.pixels import (
+from hiercos.checks import check_choice, json_object
+from hiercos.data import (
     IMAGENET_MEAN,
     IMAGENET_STD,
     Box,
@@ -27,6 +23,9 @@ from hiercos.pixels import (
     central_box,
     resized,
 )
+from hiercos.encoders.backbones.table import BackboneError
+from hiercos.encoders.names import Augment, Border
+from hiercos.errors import reading
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -36,6 +35,8 @@ __all__ = [
     "CIFAR_STD",
     "IMAGENET_MEAN",
     "IMAGENET_STD",
+    "Augment",
+    "Border",
     "Box",
     "ByteArray",
     "Channels",

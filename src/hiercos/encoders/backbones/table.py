@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from hiercos.checks import option_faults
 from hiercos.errors import FaultsError, suggestion
-from hiercos.options import option_faults
 from hiercos.registry import Registry
 
 if TYPE_CHECKING:

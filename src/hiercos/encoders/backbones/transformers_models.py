@@ -78,15 +78,20 @@ def pool_images(output: Any, pooling: Pooling, tokens_before: int) -> Tensor:
     """
     hidden: Tensor = output.last_hidden_state
     if pooling == "pooler":
-        vectors: Tensor | None = getattr(output, "pooler_output", None)
-        if vectors is None:
-            raise BackboneError("pooling: expected 'cls' or 'mean', as the model has no pooled output, got 'pooler'")
-        return vectors.flatten(1)  # (B, F); convolutional models give (B, F, 1, 1)
+        return _pooled(output).flatten(1)  # (B, F); convolutional models give (B, F, 1, 1)
     if hidden.ndim == 3:
         return hidden[:, 0] if pooling == "cls" else hidden[:, tokens_before:].mean(dim=1)
     if pooling == "cls":
         raise BackboneError("pooling: expected 'mean' or 'pooler', as the model has no tokens, got 'cls'")
     return hidden.mean(dim=(2, 3))
+
+
+def _pooled(output: Any) -> Tensor:
+    """The model's own pooled output."""
+    vectors: Tensor | None = getattr(output, "pooler_output", None)
+    if vectors is None:
+        raise BackboneError("pooling: expected 'cls' or 'mean', as the model has no pooled output, got 'pooler'")
+    return vectors
 
 
 def drop_pooler(model: nn.Module) -> None:
@@ -234,9 +239,6 @@ def pool_texts(output: Any, mask: Tensor, pooling: Pooling) -> Tensor:
     if pooling == "cls":
         return hidden[:, 0]
     if pooling == "pooler":
-        vectors: Tensor | None = getattr(output, "pooler_output", None)
-        if vectors is None:
-            raise BackboneError("pooling: expected 'cls' or 'mean', as the model has no pooled output, got 'pooler'")
-        return vectors
+        return _pooled(output)
     weights = mask.unsqueeze(2).to(hidden.dtype)  # (B, T, 1)
     return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.contributions import Comparison
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.linear.logistic import RawLinear, log_probabilities, lowest
 from hiercos.methods.linear.problem_features import DenseFeatures
@@ -90,8 +91,23 @@ class LogSigmoidLayer(RawLinear):
 
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
-        margins = super().forward(features)
-        return F.relu(margins - SATURATED) - F.softplus(-margins)  # ONNX has no stable logsigmoid
+        return _log_sigmoids(super().forward(features))
+
+    def contributions(self, given: Comparison) -> Tensor:
+        """See `Contributions`: parts of a margin, each times the mean slope of the sigmoid between bias and margin."""
+        own, others = (self._parts(rows, given) for rows in (given.classes, given.rivals))
+        return own - others
+
+    def _parts(self, rows: Tensor, given: Comparison) -> Tensor:
+        parts, bias = self.weight[rows[:, None], given.columns] * given.values, self.bias[rows]
+        change = parts.sum(dim=1)
+        slopes = (_log_sigmoids(bias + change) - _log_sigmoids(bias)) / change
+        return parts * torch.where(change == 0, 0, slopes)[:, None]
+
+
+def _log_sigmoids(margins: Tensor) -> Tensor:
+    """`log_sigmoid` of a tensor."""
+    return F.relu(margins - SATURATED) - F.softplus(-margins)  # ONNX has no stable logsigmoid
 
 
 def linear_svm(taxonomy: Taxonomy, in_features: int, *, strength: float | None = None) -> Method:
@@ -110,6 +126,7 @@ def linear_svm(taxonomy: Taxonomy, in_features: int, *, strength: float | None =
         loss=CrossEntropyLoss(),
         class_scores=nn.Identity(),
         node_scores=SummedProbabilities(taxonomy),
+        contributions=head.contributions,
         solver=SupportVectorSolver(head, strength),
     )
 

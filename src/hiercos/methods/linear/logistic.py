@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.contributions import linear_contributions
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.layers import SparseMatrix, aligned
 from hiercos.methods.linear.convex import PathProblem, Prior, Solution
@@ -105,6 +106,7 @@ def _logistic(taxonomy: Taxonomy, in_features: int, shares: Sequence[float]) -> 
         loss=CrossEntropyLoss(),
         class_scores=nn.Identity(),
         node_scores=SummedProbabilities(taxonomy),
+        contributions=linear_contributions(head),
         solver=solver,
         keep_weights=solver.centre_prior_at_weights,
     )

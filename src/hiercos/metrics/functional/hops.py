@@ -7,9 +7,9 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from hiercos.checks import check_choice
 from hiercos.metrics.rank_tables import RankTables, disorder_of_reverse, preferred_order, ranks_and_weights
 from hiercos.metrics.ranking import Ranking, mean_rank_gaps, ranking_metric
-from hiercos.options import check_choice
 from hiercos.taxonomy import FloatArray, IntArray, Tail
 
 __all__ = ["hops"]

@@ -120,12 +120,7 @@ def published(table: str | int, dataset: str, method: str) -> PublishedRow:
 
 def _table(values: Mapping[str, Any]) -> PublishedTable:
     return PublishedTable(
-        name=values["name"],
-        number=values["number"],
-        title=values["title"],
-        source=values["source"],
-        columns=tuple(values["columns"]),
-        rows=tuple(_row(row) for row in values["rows"]),
+        **{**values, "columns": tuple(values["columns"]), "rows": tuple(_row(row) for row in values["rows"])}
     )
 
 

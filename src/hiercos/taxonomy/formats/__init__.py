@@ -9,8 +9,8 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from hiercos import storage
+from hiercos.checks import ARRAY_BYTES, limit_fault
 from hiercos.errors import reading
-from hiercos.limits import ARRAY_BYTES, limit_fault
 from hiercos.taxonomy.checks import TaxonomyError, check_limits
 from hiercos.taxonomy.describe import counted
 from hiercos.taxonomy.formats.json_trees import json_text, taxonomy_from_dict, taxonomy_from_json, taxonomy_to_dict

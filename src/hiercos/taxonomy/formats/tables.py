@@ -9,8 +9,8 @@ from reprlib import repr as shortened
 
 import numpy as np
 
-from hiercos.csv_text import csv_text
-from hiercos.limits import TEXT_CHARACTERS, limited
+from hiercos.checks import TEXT_CHARACTERS, limited
+from hiercos.storage import csv_text
 from hiercos.taxonomy.checks import IDS_HINT, TaxonomyError, repeated
 from hiercos.taxonomy.rows import EdgeRow, PathRow, tree_from_edge_rows, tree_from_path_rows
 from hiercos.taxonomy.tree import PATH_SIGN, Taxonomy

@@ -240,10 +240,6 @@ class LabelCodec:
             found = {key: bool(self.may_be_classes(y[row : row + 1])[0]) for key, row in first.items()}
             return np.array([found[key] for key in keys])
 
-    def agrees_with(self, other: "LabelCodec") -> bool:
-        """Whether both have the same tree and the same labels, in the same order."""
-        return self.taxonomy == other.taxonomy and np.array_equal(self.classes, other.classes)
-
 
 def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
     """Build the codec for labels in the form of `y`.

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from hiercos.errors import MOST_FAULTS, DataError, RowName, UnknownLabelError, listed, row_name
 from hiercos.taxonomy.checks import same_form
-from hiercos.taxonomy.operations import ancestor_sums, descendant_sums
+from hiercos.taxonomy.operations import ancestor_sums, common_node, descendant_sums
 from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 ROOT_LABEL = "root"  # label of a sample that may be of any class, unless a node has this name
 SET_SIGN = "|"  # between the labels of a sample
 MOST_SHOWN = 3  # nodes of one name in a message
+LIKE_WORD, LIKE_PHRASE = 0.6, 0.75  # similarity of a suggestion; phrases of a taxonomy share many words
 MOST_CANDIDATES = 5000  # labels compared with an unknown one, so that a suggestion takes milliseconds
 
 
@@ -287,14 +288,14 @@ class LabelReader:
         wanted, taxonomy = text.strip().casefold(), self.taxonomy
         nodes = range(taxonomy.num_nodes) if inner else taxonomy.leaves.tolist()
         if PATH_SIGN in text:
-            labels = [taxonomy.path_text(node) for node in nodes[:MOST_CANDIDATES]]
+            folded = {(label := taxonomy.path_text(node)).casefold(): label for node in nodes[:MOST_CANDIDATES]}
         else:
-            labels = [taxonomy.names[node] for node in nodes] + [taxonomy.ids[node] for node in nodes if taxonomy.ids]
-        folded = {label.casefold(): label for label in labels}
+            folded = {taxonomy.ids[node].casefold(): taxonomy.ids[node] for node in nodes if taxonomy.ids}
+            folded |= {taxonomy.names[node].casefold(): taxonomy.short_text(node) for node in nodes}
         candidates = list(folded)
         if len(candidates) > MOST_CANDIDATES:
             candidates = list(islice((label for label in folded if label[:1] == wanted[:1]), MOST_CANDIDATES))
-        close = difflib.get_close_matches(wanted, candidates, n=1)
+        close = difflib.get_close_matches(wanted, candidates, n=1, cutoff=LIKE_PHRASE if " " in wanted else LIKE_WORD)
         return folded[close[0]] if close else None
 
 
@@ -317,11 +318,14 @@ class SampleLabels(NamedTuple):
     # nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label
     sets: IntArray | None
     notes: tuple[str, ...]  # sentences for the user about inner nodes and several labels
+    # nodes of which each sample has one, shape (M, K), -1 for none, and no node at all where the label is known; None
+    # if all are
+    candidates: IntArray | None = None
 
     def take(self, rows: IntArray, taxonomy: Taxonomy, *, source: str) -> "SampleLabels":
         """Labels at these rows, with notes of their own."""
-        sets = None if self.sets is None else self.sets[rows]
-        return SampleLabels(self.nodes[rows], sets, _notes(self.nodes[rows], sets, taxonomy, source))
+        sets, candidates = (None if table is None else table[rows] for table in (self.sets, self.candidates))
+        return SampleLabels(self.nodes[rows], sets, _notes(self.nodes[rows], sets, taxonomy, source), candidates)
 
 
 def read_sample_labels(
@@ -351,6 +355,33 @@ def read_sample_labels(
         )
         nodes = single_nodes(sets)
     return SampleLabels(nodes, sets, _notes(nodes, sets, taxonomy, source))
+
+
+def read_candidates(
+    labels: Sequence[str], candidates: Sequence[str], taxonomy: Taxonomy, *, source: str, row_name: RowName
+) -> SampleLabels:
+    """Labels of samples of which some are known to be one of a few candidates, such as `a | b`.
+
+    The label of such a sample is not read: it is the deepest node at or above all of its candidates.
+
+    Args:
+        labels: M labels, see `read_sample_labels`.
+        candidates: candidates of each sample, "" where its label is known.
+    """
+    rows = np.array([row for row, text in enumerate(candidates) if text.strip()], dtype=np.int64)
+    cells = [candidates[row] for row in rows]
+    found = read_sample_labels(cells, taxonomy, source=source, row_name=lambda place: row_name(int(rows[place])))
+    texts = [ROOT_LABEL if candidates[row].strip() else label for row, label in enumerate(labels)]
+    known = read_sample_labels(texts, taxonomy, source=source, row_name=row_name)
+    if known.sets is not None:
+        raise DataError(f"{source}: expected samples with one label beside those with candidates, got several labels")
+    sets = found.nodes[:, None] if found.sets is None else found.sets
+    table = np.full((len(labels), sets.shape[1]), -1)
+    table[rows] = sets
+    known.nodes[rows] = [common_node(nodes[nodes >= 0].tolist(), taxonomy) for nodes in sets]
+    count = int(((sets >= 0).sum(axis=1) > 1).sum())
+    note = f"{source}: {count} samples have several candidate labels; each is learned as one, drawn by its probability."
+    return SampleLabels(known.nodes, None, (note, *_notes(known.nodes, None, taxonomy, source)), table)
 
 
 def _split(

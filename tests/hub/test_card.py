@@ -1,3 +1,5 @@
+"""The command in a model card."""
+
 from dataclasses import replace
 
 import pytest
@@ -40,3 +42,15 @@ def test_commands_name_backbones_and_options_as_the_user_would() -> None:
 )
 def test_paths_of_this_machine_are_not_published(source: str, shown: str) -> None:
     assert published_source(source) == shown
+
+
+@pytest.mark.parametrize(("prior", "words"), [(None, None), ("balanced", "--set class_prior=balanced")])
+def test_a_class_prior_is_a_setting_of_the_command(prior: str | None, words: str | None) -> None:
+    command = written(config={**record().config, "class_prior": prior})
+    assert (words or "--method") in command
+    assert ("class_prior" in command) == (prior is not None)
+
+
+def test_a_prior_of_many_numbers_has_no_command() -> None:
+    given = replace(record(), config={**record().config, "class_prior": [0.5, 0.5]})
+    assert train_command(given, taxonomy="tree.json") is None

@@ -1,7 +1,7 @@
 import pytest
 
+from hiercos.checks import check_choice, check_count, json_object, kind_fault, option_faults
 from hiercos.errors import FaultsError
-from hiercos.options import check_choice, check_count, json_object, kind_fault, option_faults
 
 
 def test_a_value_outside_the_choices_is_a_value_error_that_lists_them() -> None:

@@ -1,7 +1,12 @@
-"""Checks of option values, one by one or against type annotations, and of JSON objects. Open to every package."""
+"""Checks of values, against type annotations or limits, and of JSON objects. Open to every package.
+
+Limits on what a file may ask for keep a small file from using up the memory. The environment variable
+HIERCOS_NO_LIMITS, set to anything, lifts all of them.
+"""
 
 import json
 import math
+import os
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
@@ -10,11 +15,12 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from hiercos.errors import FaultsError, suggestion
 
-PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/training.md
-SMALLEST_BATCH, MIN_STEPS = 16, 20  # default batches are smaller for small data, so that an epoch has enough steps
-DEVICES = ("auto", "cpu", "cuda", "mps")
-Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
-PRECISIONS: tuple[str, ...] = get_args(Precision)
+ARRAY_BYTES = 1 << 30  # of all arrays in an .npz file (up to 16 times its size are allowed), and of an image's file
+PIXELS = 89_478_485  # of an image
+TEXT_CHARACTERS = 1_000_000  # of a text or of any other cell of a table
+NODES = 10_000_000  # of a taxonomy in a file
+EXPANSION = 16  # bytes of arrays for each byte of a compressed file
+VARIABLE = "HIERCOS_NO_LIMITS"
 
 NAMES = {
     int: "an integer",
@@ -25,6 +31,7 @@ NAMES = {
     list: "a list",
     NoneType: "none",
 }
+OBJECTS: dict[Any, type] = {Mapping: dict, list: list}  # in JSON, for annotations that say of what they are
 MOST_LEVELS = 64  # nested objects and lists in a configuration, or record
 
 
@@ -32,8 +39,8 @@ def fits(value: object, kind: Any) -> bool:
     """Whether a value fits a type annotation; an integer is a number too, but True and False are neither.
 
     Args:
-        kind: annotation: int, float, bool, str, None, dict, list, a Literal, a Sequence of one of these, or a
-            union of them.
+        kind: annotation: int, float, bool, str, None, dict, list, a Mapping, a Literal, a Sequence of one of these, or
+            a union of them.
 
     Example:
         >>> fits(3, float | None), fits("3", float | None), fits(True, int), fits([1, 2], Sequence[int])
@@ -50,7 +57,7 @@ def fits(value: object, kind: Any) -> bool:
         return isinstance(value, Real) and not isinstance(value, bool) and _is_finite(value)
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
-    return isinstance(value, kind)
+    return isinstance(value, OBJECTS.get(origin, kind))
 
 
 def _is_finite(value: Real) -> bool:
@@ -74,7 +81,7 @@ def description(kind: Any) -> str:
         return f"one of {', '.join(map(repr, parts))}"
     if origin is Sequence:
         return f"a list with {description(parts[0])} in each place"
-    return NAMES[kind]
+    return NAMES[OBJECTS.get(origin, kind)]
 
 
 def kind_fault(name: str, value: object, kind: Any) -> str | None:
@@ -106,16 +113,6 @@ def option_faults(
         kind_fault(f"{owner}: option {name}", value, kinds[name]) for name, value in options.items() if name in known
     ]
     return [*unknown, *(fault for fault in checked if fault)]
-
-
-def batch_size_for(samples: int, most: int) -> int:
-    """Default batch size for a number of training samples: at most `most`, and less for small data.
-
-    Example:
-        >>> batch_size_for(10_000, 256), batch_size_for(1_000, 256), batch_size_for(40, 256)
-        (256, 50, 16)
-    """
-    return min(most, max(SMALLEST_BATCH, samples // MIN_STEPS))
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
@@ -182,7 +179,7 @@ def schema_faults(values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[
     """Faults of the values of an object: a missing key, a wrong type, or a number that is not finite.
 
     Args:
-        schema: annotation of each key, as `hiercos.options.fits` takes it, or dict, list, or a union with them; a key
+        schema: annotation of each key, as `hiercos.checks.fits` takes it, or dict, list, or a union with them; a key
             whose annotation allows None may be missing.
 
     Example:
@@ -210,3 +207,20 @@ def positive_fault(name: str, value: float) -> list[str]:
         return []
     wanted = f"from {LEAST:g} to {MOST:g}" if math.isfinite(value) and value > 0 else "above 0"
     return [f"{name}: expected a number {wanted}, got {value!r}"]
+
+
+def limited(most: int) -> int:
+    """A limit as it holds now; where limits are lifted, a number that nothing reaches."""
+    return 1 << 48 if os.environ.get(VARIABLE) else most
+
+
+def limit_fault(what: str, asked: int, most: int) -> str | None:
+    """Sentence about a value above a limit, with the variable that lifts it; None if it is allowed.
+
+    Example:
+        >>> limit_fault("nodes", 10_000_001, NODES)
+        'expected at most 10,000,000 nodes, got 10,000,001 (HIERCOS_NO_LIMITS=1 lifts all limits)'
+    """
+    if asked <= limited(most):
+        return None
+    return f"expected at most {most:,} {what}, got {asked:,} ({VARIABLE}=1 lifts all limits)"

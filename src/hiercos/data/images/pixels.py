@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from hiercos.options import check_choice, fits
+from hiercos.checks import check_choice, fits
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -1,0 +1,141 @@
+"""The door of the service: it checks every request before any other code sees it, and turns errors into sentences."""
+
+import hmac
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.responses import JSONResponse
+
+from hiercos.serve.errors import ServeError, busy
+from hiercos.serve.limits import Limits
+from hiercos.serve.telemetry import Telemetry
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+LOG = logging.getLogger("hiercos.serve")
+OPEN = ("/", "/page.css", "/page.js", "/health", "/ready")  # paths that need no token: they tell nothing of the model
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", POLICY.encode()),
+]
+
+
+class Guard:
+    """ASGI middleware: Host and Origin, token, number and size of requests, headers, errors, times.
+
+    Args:
+        app: application behind it.
+        limits: limits of requests.
+        telemetry: counters.
+        hosts: names under which the service may be called, without a port.
+        token: bearer token that every request must carry; "" for none.
+    """
+
+    def __init__(self, app: App, limits: Limits, telemetry: Telemetry, *, hosts: set[str], token: str) -> None:
+        self.app, self.limits, self.telemetry, self.hosts, self.token = app, limits, telemetry, hosts, token
+        self._open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, status = time.monotonic(), 0
+
+        async def send_on(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", []), *HEADERS]
+            await send(message)
+
+        self._open += 1
+        try:
+            self._check(scope)
+            await self.app(scope, self._limited(receive), send_on)
+        except Exception as error:
+            if status:  # a stream that has begun: its connection is cut, so that nobody takes it for whole
+                LOG.error("%s %s ended early: %s", scope["method"], _route(scope), _place(error))
+                raise ConnectionAbortedError("the answer ended early") from None
+            await error_answer(error)(scope, receive, send_on)
+        finally:
+            self._open -= 1
+            seconds = time.monotonic() - start
+            self.telemetry.request(_route(scope), status, seconds)
+            if self.limits.log:
+                LOG.info("%s %s %d %.1f ms", scope["method"], _route(scope), status, 1000 * seconds)
+
+    def _check(self, scope: Scope) -> None:
+        """Raise a `ServeError` for a request that is not answered."""
+        given = dict(scope["headers"])
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in given.items()}
+        host = headers.get("host", "")
+        if _name(host) not in self.hosts:
+            raise ServeError(400, "this service is not called so: the Host header names another machine")
+        if "origin" in headers and urlsplit(headers["origin"]).netloc != host:
+            raise ServeError(403, "a page of another site may not call this service")
+        if self._open > self.limits.requests:
+            raise busy(f"{self.limits.requests} requests are open; try again later")
+        if self.token and scope["path"] not in OPEN:
+            scheme, _, token = headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self.token.encode()):
+                raise ServeError(401, "expected the token of this service: Authorization: Bearer TOKEN")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self.limits.body_bytes:
+            raise self._too_large()
+
+    def _too_large(self) -> ServeError:
+        return ServeError(413, f"expected at most {self.limits.body_bytes:,} bytes in a request (--set body_bytes)")
+
+    def _limited(self, receive: Receive) -> Receive:
+        """The function that receives the body, with its limit; a body may come without its length."""
+        received = 0
+
+        async def receive_on() -> MutableMapping[str, Any]:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self.limits.body_bytes:
+                raise self._too_large()
+            return message
+
+        return receive_on
+
+
+def _name(host: str) -> str:
+    """Name in a Host header, without the port."""
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdecimal() else host).lower()
+
+
+def _route(scope: Scope) -> str:
+    """Path of the route in the table of routes; "other" for a path that is none."""
+    return getattr(scope.get("route"), "path", "other")
+
+
+def _place(error: BaseException) -> str:
+    """Type of an error and where it was raised, without its message, which may repeat an input."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__} in " + " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames[-6:]))
+
+
+def error_answer(error: Exception) -> JSONResponse:
+    """The answer to a request that failed: a status and one sentence; what is not the client's fault is logged."""
+    if isinstance(error, ServeError):
+        retry = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+        needs_token = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+        return JSONResponse({"error": str(error)}, error.status, {**retry, **needs_token})
+    LOG.error("failed: %s", _place(error))
+    return JSONResponse({"error": "the service failed; its log says where"}, 500)

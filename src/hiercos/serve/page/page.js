@@ -1,0 +1,405 @@
+"use strict";
+// The page of the service: one input, a table, and the review of a queue. Names and inputs enter it as text alone.
+const $ = id => document.getElementById(id);
+const percent = value => (100 * value).toFixed(value > 0.995 && value < 1 ? 1 : 0) + "%";
+const state = { facts: {}, limits: {}, within: [], image: null, last: null, token: sessionStorage.getItem("token") || "" };
+
+function made(name, text = "", attributes = {}) {
+  const element = document.createElement(name);
+  element.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
+function tell(sentence) {
+  $("fault").textContent = sentence;
+  $("fault").hidden = !sentence;
+}
+
+// ---- requests ----
+async function call(path, options = {}) {
+  const headers = { ...options.headers, ...(state.token ? { Authorization: `Bearer ${state.token}` } : {}) };
+  let answer;
+  try {
+    answer = await fetch(path, { ...options, headers });
+  } catch {
+    throw new Error("The service does not answer. Is it still running?");
+  }
+  if (answer.status === 401) $("token").hidden = false;
+  if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error || `The service answered ${answer.status}.`);
+  return answer;
+}
+const json = async (path, options) => (await call(path, options)).json();
+const post = (path, body) =>
+  json(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+const query = values => "?" + new URLSearchParams({ model: $("model").value, ...values });
+
+function guarded(work) {
+  return async (...given) => {
+    tell("");
+    try {
+      return await work(...given);
+    } catch (error) {
+      tell(error.message);
+    }
+  };
+}
+
+// ---- the model ----
+const start = guarded(async () => {
+  const { models, limits, review } = await json("models");
+  state.limits = limits;
+  $("token").hidden = true;
+  $("model").replaceChildren(...models.map(name => made("option", name, { value: name })));
+  $("models").hidden = models.length < 2;
+  document.querySelector("[data-part=review]").hidden = !review;
+  await choose();
+});
+
+const choose = guarded(async () => {
+  state.facts = await json("model" + query());
+  state.within = [];
+  const { kinds, classes, levels, name, metrics } = state.facts;
+  const tested = metrics.top1 === undefined ? "" : ` On its test rows ${percent(metrics.top1)} of the classes were right.`;
+  $("about").textContent = `${name}: ${classes.toLocaleString()} classes on ${levels.length} levels.${tested}`;
+  $("as-text").hidden = kinds[0] !== "texts";
+  $("as-image").hidden = kinds[0] !== "images";
+  $("as-numbers").hidden = kinds[0] !== "vectors";
+  document.querySelector("[data-part=batch]").hidden = kinds[0] !== "texts";
+  $("result").hidden = true;
+  showWithin();
+  showExamples(await json("examples" + query()));
+});
+
+function showExamples(examples) {
+  $("examples").hidden = !examples.length;
+  $("examples").replaceChildren(made("span", "Try:", { class: "small" }), ...examples.map(({ text, image }, place) => {
+    const button = made("button", text || "", { type: "button", "aria-label": text || `Example image ${place + 1}` });
+    if (image) button.append(made("img", "", { src: image, alt: "" }));
+    button.onclick = () => {
+      if (image) setImage(fileOf(image));
+      else $("text").value = text;
+      ask();
+    };
+    return button;
+  }));
+}
+
+function fileOf(uri) {
+  const bytes = Uint8Array.from(atob(uri.split(",")[1]), letter => letter.charCodeAt(0));
+  return new File([bytes], "example.jpg", { type: "image/jpeg" });
+}
+
+// ---- one input ----
+function setImage(file) {
+  state.image = file;
+  $("shown").src = URL.createObjectURL(file);
+  $("shown").hidden = false;
+}
+
+const ask = guarded(async () => {
+  const options = { model: $("model").value, top: 6, explain: true, level_confidences: true, confidence: Number($("confidence").value) / 100 };
+  if (state.within.length) options.within = state.within;
+  const kind = state.facts.kinds[0];
+  let found;
+  if (kind === "images") {
+    if (!state.image) throw new Error("Choose an image first.");
+    checkSize(state.image);
+    const body = new FormData();
+    body.append("images", state.image);
+    body.append("request", JSON.stringify(options));
+    found = await json("predict", { method: "POST", body });
+  } else {
+    const text = $(kind === "texts" ? "text" : "numbers").value.trim();
+    if (!text) throw new Error("Type something first.");
+    found = await post("predict", { ...options, inputs: kind === "texts" ? text : text.split(/[\s,;]+/).map(Number) });
+  }
+  state.last = found.answers[0];
+  show(state.last);
+});
+
+function checkSize(file) {
+  if (file.size > state.limits.body_bytes)
+    throw new Error(`${file.name} has ${(file.size / 1e6).toFixed(0)} MB; this service takes at most ${(state.limits.body_bytes / 1e6).toFixed(0)} MB.`);
+}
+
+// Nodes from level 1 down to the answer, then on to the likeliest class if it is below the answer.
+function steps(answer) {
+  if (answer.ancestors !== undefined) { // a graph: the ancestors of the answer
+    const names = [...JSON.parse(answer.ancestors), ...(answer.class ? [answer.class] : [])];
+    return names.map((name, place) => ({ name, probability: place === names.length - 1 ? answer.confidence : null, sure: true }));
+  }
+  const of = (found, sure) => state.facts.levels.filter(level => found[level]).map(level =>
+    ({ name: found[level], probability: found[`${level}_confidence`], sure }));
+  const path = of(answer, true), likeliest = of(answer.top[0], false);
+  return path.every((step, place) => likeliest[place]?.name === step.name) ? [...path, ...likeliest.slice(path.length)] : path;
+}
+
+function show(answer) {
+  const path = steps(answer), asked = Number($("confidence").value) / 100;
+  const deepest = path.filter(step => step.sure).at(-1);
+  let sentence = deepest
+    ? `${answer.class ? "This is" : "This is somewhere in"} ${deepest.name}: ${percent(answer.confidence)} sure.`
+    : `The model cannot say: no branch reaches ${percent(asked)}.`;
+  if (answer.next) {
+    if (path.at(-1) === deepest) path.push({ name: answer.next, probability: answer.next_confidence, sure: false });
+    sentence += ` The likeliest ${deepest ? "below it" : "one"} is ${answer.next}, ${percent(answer.next_confidence)} sure.`;
+  }
+  $("sentence").textContent = sentence;
+  $("because").textContent = !answer.because || answer.because === "unavailable" ? "" : `Because of: ${answer.because}`;
+  $("path").replaceChildren(...path.map(step => {
+    const item = made("li", "", step.sure ? {} : { class: "less" });
+    const bar = made("span", "", { class: "bar", "aria-hidden": "true" });
+    const filled = made("i");
+    filled.style.width = `${100 * (step.probability ?? 0)}%`;
+    bar.append(filled);
+    item.append(made("b", step.name), made("span", step.probability == null ? "" : percent(step.probability)), bar);
+    return item;
+  }));
+  $("runners").replaceChildren(...branches(tree(answer.top)));
+  $("percent").textContent = percent(asked);
+  showMeasured(asked);
+  $("result").hidden = false;
+}
+
+function tree(listed) {
+  const root = { children: new Map() };
+  for (const each of listed || []) {
+    const levels = state.facts.levels.filter(level => each[level]);
+    const names = each.ancestors !== undefined
+      ? [...JSON.parse(each.ancestors).map(name => [name, null]), [each.class, each.confidence]]
+      : levels.map(level => [each[level], each[`${level}_confidence`]]);
+    let node = root;
+    for (const [name, value] of names) {
+      if (!node.children.has(name)) node.children.set(name, { children: new Map(), value });
+      node = node.children.get(name);
+    }
+  }
+  return root;
+}
+
+function branches(node) {
+  return [...node.children].map(([name, child]) => {
+    const item = made("li"), line = made("div");
+    line.append(made("b", name), made("span", child.value === null ? "" : percent(child.value)));
+    item.append(line);
+    if (child.children.size) {
+      const list = made("ul");
+      list.append(...branches(child));
+      item.append(list);
+    }
+    return item;
+  });
+}
+
+function showMeasured(asked) {
+  const points = state.facts.curve || [];
+  const point = points.reduce((best, each) => Math.abs(each.confidence - asked) < Math.abs(best.confidence - asked) ? each : best, points[0]);
+  $("measured").textContent = point
+    ? `Measured on ${point.rows.toLocaleString()} held-out rows at ${percent(point.confidence)}: ${percent(point.precision)} of the answers are right, ${percent(point.coverage)} of the rows get an answer, ${percent(point.classes)} one down to a class.`
+    : "There are no held-out rows to measure this setting on.";
+}
+
+// ---- a search over the taxonomy, for branches and for corrections ----
+function picker(input, list, chosen) {
+  let found = [], place = -1, timer;
+  const close = () => {
+    list.hidden = true;
+    place = -1;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+  };
+  const mark = next => {
+    place = (next + found.length) % found.length;
+    [...list.children].forEach((item, at) => item.setAttribute("aria-selected", String(at === place)));
+    list.children[place].scrollIntoView({ block: "nearest" });
+    input.setAttribute("aria-activedescendant", list.children[place].id);
+  };
+  const take = at => {
+    chosen(found[at]);
+    input.value = "";
+    close();
+  };
+  input.oninput = () => {
+    clearTimeout(timer);
+    timer = setTimeout(guarded(async () => {
+      if (!input.value.trim()) return close();
+      found = (await json("taxonomy" + query({ search: input.value, limit: 12 }))).items;
+      list.replaceChildren(...found.map((node, at) => {
+        const item = made("li", node.name, { role: "option", id: `${list.id}-${at}`, "aria-selected": "false" });
+        if (node.path !== node.name) item.append(made("small", node.path));
+        item.onmousedown = event => { event.preventDefault(); take(at); };
+        return item;
+      }));
+      list.hidden = !found.length;
+      input.setAttribute("aria-expanded", String(!!found.length));
+    }), 120);
+  };
+  input.onkeydown = event => {
+    if (event.key === "Escape") close();
+    if (list.hidden || !found.length) return;
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") { mark(place + (event.key === "ArrowDown" ? 1 : -1)); event.preventDefault(); }
+    if (event.key === "Enter") { take(Math.max(place, 0)); event.preventDefault(); }
+  };
+  input.onblur = close;
+}
+
+function showWithin() {
+  $("within").replaceChildren(...state.within.map(path => {
+    const chip = made("span", path, { class: "chip" }), remove = made("button", "✕", { type: "button", "aria-label": `Remove ${path}` });
+    remove.onclick = () => { state.within = state.within.filter(each => each !== path); showWithin(); if (state.last) ask(); };
+    chip.append(remove);
+    return chip;
+  }));
+}
+
+// ---- a table ----
+const TYPES = { csv: "text/csv", tsv: "text/tab-separated-values", jsonl: "application/jsonl", parquet: "application/vnd.apache.parquet" };
+const upload = guarded(async () => {
+  const file = $("table").files[0];
+  if (!file) throw new Error("Choose a table first.");
+  checkSize(file);
+  const type = TYPES[file.name.split(".").pop().toLowerCase()];
+  if (!type) throw new Error(`${file.name}: expected a file that ends in ${Object.keys(TYPES).join(", ")}.`);
+  const options = { model: $("model").value, ...($("sure").checked ? { confidence: Number($("confidence").value) / 100 } : {}) };
+  const values = { options: JSON.stringify(options), input_column: $("column").value || "text" };
+  $("download").replaceChildren();
+  $("upload").disabled = true;
+  try {
+    const answer = await call("predict/table?" + new URLSearchParams(values), { method: "POST", headers: { "Content-Type": type }, body: file });
+    await receive(answer, file.name);
+  } finally {
+    $("upload").disabled = false;
+    $("progress").hidden = true;
+  }
+});
+
+async function receive(answer, name) {
+  const total = Number(answer.headers.get("X-Rows")), parts = [], reader = answer.body.getReader();
+  let rows = -1;
+  $("progress").hidden = false;
+  $("bar").max = total;
+  for (let part = await reader.read().catch(() => { throw new Error("The answers ended early; try again."); }); !part.done; part = await reader.read()) {
+    parts.push(part.value);
+    rows += part.value.reduce((count, byte) => count + (byte === 10), 0);
+    $("bar").value = Math.min(rows, total);
+    $("done").textContent = `${Math.min(Math.max(rows, 0), total).toLocaleString()} of ${total.toLocaleString()}`;
+  }
+  const saved = name.replace(/\.[^.]*$/, "") + "-answers.csv";
+  const link = made("a", `Save ${saved}`, { download: saved, href: URL.createObjectURL(new Blob(parts, { type: "text/csv" })) });
+  $("download").replaceChildren(`${total.toLocaleString()} rows are answered. `, link);
+}
+
+// ---- the review of a queue ----
+const review = { row: null, past: [] };
+
+const nextRow = guarded(async () => {
+  const who = $("who").value.trim();
+  if (!who) return tell("Type your name first: it is written beside your decisions.");
+  localStorage.setItem("who", who);
+  showRow(await json("review/next?" + new URLSearchParams({ who, second: $("second").checked })));
+});
+
+function showRow(row) {
+  review.row = row.place === null ? null : row;
+  $("row").hidden = !review.row;
+  for (const id of ["level", "none", "skip"]) $(id).disabled = !review.row;
+  $("undo").disabled = !review.past.length;
+  const agreement = row.shared ? ` ${row.shared} have several decisions, ${percent(row.agreement)} of them agree.` : "";
+  $("count").textContent = `${row.done} of ${row.rows} rows are decided.${agreement}${review.row ? "" : " Nothing is left for you."}`;
+  if (!review.row) return;
+  $("asked").textContent = row.text || "";
+  $("asked").hidden = !row.text;
+  $("asked-image").hidden = !row.image;
+  if (row.image) $("asked-image").src = row.image;
+  const settles = ` You decide ${row.settles}.`;
+  $("known").textContent = row.sure ? `The model is ${percent(row.confidence)} sure of ${row.sure}.${settles}` : `The model is sure of nothing.${settles}`;
+  $("level").disabled = !row.sure;
+  $("candidates").replaceChildren(...row.candidates.map((each, place) => {
+    const item = made("li"), button = made("button", "", { type: "button", "data-key": String(place + 1) });
+    button.append(made("kbd", String(place + 1)), made("b", each.path), made("span", percent(each.probability)));
+    button.onclick = () => decide("node", each.path);
+    item.append(button);
+    return item;
+  }));
+}
+
+const decide = guarded(async (decision, node = null) => {
+  const row = review.row, who = $("who").value.trim();
+  if (!row || review.busy) return;
+  review.busy = true;
+  try {
+    await post("review/decisions", { place: row.place, decision, node, who });
+    review.past.push(row);
+    await nextRow();
+  } finally {
+    review.busy = false;
+  }
+});
+
+const undo = guarded(async () => {
+  const row = review.past.at(-1);
+  if (!row || review.busy) return;
+  await post("review/decisions", { place: row.place, decision: "undo", node: null, who: $("who").value.trim() });
+  review.past.pop();
+  await nextRow();
+});
+
+const KEYS = { l: () => decide("node", review.row.sure), n: () => decide("none"), s: () => decide("skip"), u: undo, "/": () => $("other").focus() };
+document.addEventListener("keydown", event => {
+  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && event.target.type !== "checkbox";
+  if ($("review").hidden || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const candidate = document.querySelector(`#candidates [data-key="${CSS.escape(event.key)}"]`);
+  if (!candidate && !KEYS[event.key]) return;
+  event.preventDefault();
+  if (candidate) candidate.click();
+  else if (event.key === "l") $("level").click();
+  else KEYS[event.key]();
+});
+$("level").onclick = () => KEYS.l();
+$("none").onclick = () => KEYS.n();
+$("skip").onclick = () => KEYS.s();
+$("undo").onclick = undo;
+$("who").value = localStorage.getItem("who") || "";
+$("who").onchange = () => { review.past = []; nextRow(); };
+$("who").onkeydown = event => { if (event.key === "Enter") $("who").blur(); };
+$("second").onchange = nextRow;
+picker($("other"), $("others"), node => { $("other").blur(); decide("node", node.path); });
+
+// ---- the parts of the page ----
+function open(part) {
+  for (const button of document.querySelectorAll("[data-part]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.part === part));
+    $(button.dataset.part).hidden = button.dataset.part !== part;
+  }
+  tell("");
+  if (part === "review" && $("who").value) nextRow();
+}
+
+let moving;
+$("confidence").oninput = () => {
+  $("percent").textContent = $("sure-percent").textContent = percent(Number($("confidence").value) / 100);
+  clearTimeout(moving);
+  moving = setTimeout(ask, 150);
+};
+$("form").onsubmit = event => { event.preventDefault(); ask(); };
+$("text").onkeydown = event => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask(); };
+$("image").onchange = () => { if ($("image").files[0]) { setImage($("image").files[0]); ask(); } };
+$("drop").ondragover = event => { event.preventDefault(); $("drop").classList.add("over"); };
+$("drop").ondragleave = () => $("drop").classList.remove("over");
+$("drop").ondrop = event => {
+  event.preventDefault();
+  $("drop").classList.remove("over");
+  if (event.dataTransfer.files[0]) { setImage(event.dataTransfer.files[0]); ask(); }
+};
+$("model").onchange = choose;
+$("upload").onclick = upload;
+$("token").onsubmit = event => {
+  event.preventDefault();
+  state.token = $("secret").value;
+  sessionStorage.setItem("token", state.token);
+  start();
+};
+$("tabs").onclick = event => { if (event.target.dataset.part) open(event.target.dataset.part); };
+picker($("branch"), $("branches"), node => { state.within = [...new Set([...state.within, node.path])]; showWithin(); if (state.last) ask(); });
+start();

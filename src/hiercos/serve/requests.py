@@ -1,0 +1,151 @@
+"""What clients may send, as pydantic models, and the inputs and the request for answers made of it."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from io import BytesIO
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+
+from hiercos.data import EncodedImages, Inputs, Kind, as_inputs
+from hiercos.decisions import AnswerRequest
+from hiercos.serve.errors import ServeError
+from hiercos.serve.limits import Limits
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+Names = str | list[str]
+JSON, MULTIPART = "application/json", "multipart/form-data"
+
+
+class Body(BaseModel):
+    """A JSON body: unknown names and numbers that are not finite are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class AnswerOptions(Body):
+    """How to answer: the arguments of `AnswerRequest`, and how much to tell."""
+
+    model: str | None = Field(None, description="Name of the model; the first one by default.")
+    top: int | None = Field(None, ge=1, le=1000, description="Number of classes to list for each input.")
+    explain: bool = Field(False, description="The reasons for each answer.")
+    level_confidences: bool = Field(False, description="The probability of the node at each level.")
+    rule: str | None = Field(None, description="Decision rule; that of the model by default.")
+    confidence: Probability | list[Probability] | None = Field(
+        None, description="Least probability of an answer, or one for each level."
+    )
+    target_containment: Probability | None = None
+    target_precision: Probability | None = None
+    max_overshoot: Annotated[float, Field(ge=0)] | None = None
+    delta: Probability = 0.05
+    min_level: Annotated[int, Field(ge=0)] | str = 0
+    within: Names = Field([], description="Nodes that the true class is at or below one of: names, ids or paths.")
+    allow: Names = []
+    deny: Names = []
+
+    def answer_request(self) -> AnswerRequest:
+        """The request for answers; lists become tuples, so that it can be a key."""
+        given: dict[str, Any] = {entry.name: getattr(self, entry.name) for entry in fields(AnswerRequest)}
+        return AnswerRequest.of({name: tuple(each) if isinstance(each, list) else each for name, each in given.items()})
+
+
+class PredictBody(AnswerOptions):
+    """Inputs and how to answer."""
+
+    inputs: str | list[str] | list[float] | list[list[float]] = Field(
+        description="One text or several, or one vector or several; images are uploaded as multipart/form-data."
+    )
+
+
+AnyBody = TypeVar("AnyBody", bound=Body)
+
+
+def parsed(kind: type[AnyBody], content: bytes | str) -> AnyBody:
+    """A JSON body.
+
+    Raises:
+        ServeError: with status 422, for JSON that does not fit, with the first fault by its place.
+    """
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ServeError(422, f"{place}: {first['msg']}" if place else str(first["msg"])) from error
+
+
+async def json_body(kind: type[AnyBody], request: Request) -> AnyBody:
+    """The JSON body of a request; its content type must say so, which a form of another site cannot."""
+    check_content_type(request, JSON)
+    return parsed(kind, await request.body())
+
+
+def check_content_type(request: Request, *expected: str) -> str:
+    """The content type of a request, without parameters; a `ServeError` with status 415 for another one."""
+    found = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if found not in expected:
+        raise ServeError(415, f"expected the Content-Type {' or '.join(expected)}, got {found or 'none'}")
+    return found
+
+
+def checked_inputs(given: Any, kinds: Sequence[Kind], limits: Limits) -> Inputs:
+    """Texts or vectors of a JSON body as inputs of a model.
+
+    Raises:
+        ServeError: for another kind than the model takes, or too many.
+        DataError: for an empty text, or vectors of different lengths.
+    """
+    items = [given] if isinstance(given, str) or (given and isinstance(given[0], float | int)) else list(given)
+    if not 1 <= len(items) <= limits.rows:
+        raise ServeError(422, f"expected 1 to {limits.rows:,} inputs in a request, got {len(items):,}")
+    kind: Kind = "texts" if isinstance(items[0], str) else "vectors"
+    if "images" in kinds and kind not in kinds:
+        raise ServeError(422, f"this model takes images: expected them as {MULTIPART}, in the field 'images'")
+    if kind not in kinds:
+        raise ServeError(422, f"this model takes {kinds[0]}, got {kind}")
+    if kind == "vectors" and len({len(each) for each in items}) > 1:
+        raise ServeError(422, "inputs: expected vectors of one length")
+    return as_inputs(items, kind)
+
+
+def uploaded_images(files: Sequence[tuple[str, bytes]], kinds: Sequence[Kind], limits: Limits) -> Inputs:
+    """Uploaded images, decoded.
+
+    Args:
+        files: name and content of each.
+        kinds: kinds of inputs that the model takes.
+        limits: most images, and most pixels of one.
+
+    Raises:
+        ServeError: for a model of another kind, too many images, or one with too many pixels.
+        ImageError: for an image that cannot be decoded.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    if "images" not in kinds:
+        raise ServeError(422, f"this model takes {kinds[0]}, got images")
+    if not 1 <= len(files) <= limits.rows:
+        raise ServeError(422, f"expected 1 to {limits.rows:,} files in the field 'images', got {len(files):,}")
+    for name, content in files:
+        try:
+            with Image.open(BytesIO(content)) as image:
+                pixels = image.width * image.height
+        except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
+            continue  # what is wrong is said below
+        if pixels > limits.pixels:
+            raise ServeError(413, f"{name}: expected at most {limits.pixels:,} pixels, got {pixels:,} (--set pixels)")
+    encoded = EncodedImages([content for _, content in files], [name for name, _ in files])
+    return as_inputs(encoded.values(range(len(files))), "images")
+
+
+async def form_images(request: Request, limits: Limits) -> tuple[AnswerOptions, list[tuple[str, bytes]]]:
+    """The options (field `request`, JSON) and the files (field `images`) of an upload."""
+    async with request.form(max_files=limits.rows, max_fields=8) as form:
+        given = form.get("request", "{}")
+        if not isinstance(given, str):
+            raise ServeError(422, "request: expected JSON, got a file")
+        files = [each for each in form.getlist("images") if isinstance(each, UploadFile)]
+        contents = [(each.filename or f"image {place}", await each.read()) for place, each in enumerate(files, 1)]
+    return parsed(AnswerOptions, given), contents

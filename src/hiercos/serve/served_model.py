@@ -1,0 +1,138 @@
+"""A model behind a name: what the service knows about it besides its answers."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hiercos.decisions import AnswerRequest, BackOff, Posterior
+from hiercos.model import BaseClassifier, level_columns
+from hiercos.records import Record
+from hiercos.storage import opened, sha256
+from hiercos.taxonomy import IntArray, Taxonomy, is_at_or_above, nodes_of_labels
+
+CONFIDENCES = (*np.round(np.arange(0.5, 0.991, 0.05), 2).tolist(), 0.99)  # of the curve, as on the page's slider
+CURVE_NUMBERS = 20_000_000  # probabilities of nodes that a curve is measured on
+EXAMPLES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class ServedModel:
+    """A loaded model with its name.
+
+    Attributes:
+        name: name in requests.
+        path: folder or file that it was loaded from, which no answer shows.
+        model: model.
+        config: settings of a pass over inputs.
+        digest: SHA-256 of the model's files.
+        facts: JSON values of `GET /model`.
+        examples: inputs to try, each with a "text" or an "image".
+    """
+
+    name: str
+    path: Path | None
+    model: BaseClassifier[Any]
+    config: Any = None
+    digest: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """Taxonomy of the classes."""
+        return self.model.taxonomy
+
+
+def served_model(name: str, path: Path | None, model: BaseClassifier[Any], config: Any = None) -> ServedModel:
+    """A loaded model with its facts: from its folder the metrics, the curve and the examples, unless it is a file.
+
+    Args:
+        name: name in requests.
+        path: folder or ONNX file of the model; None for a model that is in memory alone.
+        model: the model.
+        config: settings of a pass over inputs; None for the usual ones.
+    """
+    files = None if path is None or not path.is_dir() else opened(path)
+    stored = b"" if path is None or files is not None else path.read_bytes()
+    digest = sha256(stored if files is None else json.dumps(dict(files.sums), sort_keys=True).encode())
+    taxonomy, facts, examples = model.taxonomy, {}, []
+    record = None if files is None else Record.find(files, model.rule.name)
+    if files is not None and record is not None:
+        from hiercos.training import read_report_inputs
+
+        sizes = {"data": record.data["name"], "rows": record.data["sizes"], "learned": record.learned}
+        facts = {**sizes, "method": record.method, "metrics": _numbers(record), "curve": _curve(files.path)}
+        examples = [
+            {key: each[key] for key in ("text", "image") if each.get(key)}
+            for each in read_report_inputs(files.path).values()
+        ]
+    return ServedModel(
+        name,
+        path,
+        model,
+        config,
+        digest,
+        {
+            "name": name,
+            "hash": digest,
+            "kind": model.kind,
+            "kinds": list(model.kinds),
+            "rule": model.rule.name,
+            "classes": taxonomy.num_classes,
+            "nodes": taxonomy.num_nodes,
+            "levels": level_columns(taxonomy) if taxonomy.is_tree else ["ancestors"],
+            "guarantee": AnswerRequest().guarantee(model.rule),
+            **{"method": None, "data": None, "rows": None, "learned": None, "metrics": {}, "curve": None},
+            **facts,
+        },
+        examples[:: max(1, len(examples) // EXAMPLES)][:EXAMPLES],
+    )
+
+
+def _numbers(record: Record) -> dict[str, float | None]:
+    """The metrics of a record; None where one is undefined."""
+    return {name: None if value != value else value for name, value in record.metrics.items()}  # noqa: PLR0124 - nan
+
+
+def _curve(folder: Path) -> list[dict[str, float]] | None:
+    """Precision and coverage at each confidence, measured on held-out rows; None if there are none."""
+    from hiercos.training import HELD_OUT, tested_run
+
+    if HELD_OUT not in opened(folder):
+        return None
+    held_out = tested_run(folder, held_out=True)
+    most = max(1, CURVE_NUMBERS // held_out.posterior.taxonomy.num_nodes)
+    rows = np.unique(np.linspace(0, len(held_out.labels) - 1, most).astype(np.int64))
+    return measured_curve(held_out.posterior.rows(rows), held_out.labels[rows]) if len(held_out.labels) else None
+
+
+def measured_curve(posterior: Posterior, labels: IntArray) -> list[dict[str, float]]:
+    """Precision and coverage of answers by back-off at each of `CONFIDENCES`.
+
+    Args:
+        posterior: posterior of M rows that the models behind it have not learned from.
+        labels: label of each, shape (M,).
+
+    Returns:
+        For each confidence: `precision`, the share of the answers other than "cannot say" that contain the label;
+        `coverage`, the share of rows with such an answer; `classes`, the share answered with a class; and `rows`.
+    """
+    taxonomy = posterior.taxonomy
+    true, points = nodes_of_labels(labels, taxonomy), []
+    for confidence in CONFIDENCES:
+        nodes = BackOff(confidence=confidence)(posterior).nodes
+        answered = nodes >= 0
+        right = is_at_or_above(nodes[answered, None], true[answered], taxonomy)
+        points.append(
+            {
+                "confidence": confidence,
+                "precision": float(right.mean()) if len(right) else 1.0,
+                "coverage": float(answered.mean()),
+                "classes": float(np.isin(nodes, taxonomy.leaves).mean()),
+                "rows": len(labels),
+            }
+        )
+    return points

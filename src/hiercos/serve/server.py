@@ -1,0 +1,148 @@
+"""The service: its models, its thread of inference, and the server that runs it."""
+
+import asyncio
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from hiercos.data import InputBatch
+from hiercos.errors import FaultsError
+from hiercos.serve.errors import ServeError, busy
+from hiercos.serve.inference import Inference, Use
+from hiercos.serve.limits import Limits
+from hiercos.serve.review import Review
+from hiercos.serve.served_model import ServedModel
+from hiercos.serve.telemetry import Telemetry
+
+LOG = logging.getLogger("hiercos.serve")
+HOSTS = ("localhost", "127.0.0.1", "[::1]")
+PATIENCE = 0.05  # seconds between two tries of a table to queue its next batch
+
+Load = Callable[[str], ServedModel]  # function from the name of a model to the model, read from its folder
+
+
+class Service:
+    """Models behind names, with the one thread that asks them.
+
+    Args:
+        models: models by name; the first one answers by default.
+        limits: limits of requests.
+        token: bearer token of requests; "" for none.
+        host: name or address that the service listens on.
+        load: function that loads a model again.
+        review: queue to review; None for none.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, ServedModel],
+        limits: Limits | None = None,
+        *,
+        token: str = "",
+        host: str = "127.0.0.1",
+        load: Load | None = None,
+        review: Review | None = None,
+    ) -> None:
+        self.review = review
+        self.models, self.limits, self.token = dict(models), limits or Limits(), token
+        self.load = load or (lambda name: self.models[name])
+        self.hosts = {*HOSTS, host.lower(), *filter(None, self.limits.hosts.lower().replace(" ", "").split(","))}
+        self.telemetry, self.inference = Telemetry(), Inference(self.limits)
+        self._loading = threading.Lock()
+
+    @property
+    def shown_limits(self) -> dict[str, Any]:
+        """The limits that clients should know."""
+        return {name: value for name, value in asdict(self.limits).items() if name not in ("hosts", "log")}
+
+    def served(self, name: str | None) -> ServedModel:
+        """A model by its name, the first one by default; a `ServeError` with status 404 for an unknown name."""
+        models = self.models
+        if name is None:
+            return next(iter(models.values()))
+        if name not in models:
+            raise ServeError(404, f"there is no model of this name; there are: {', '.join(models)}")
+        return models[name]
+
+    def reload(self) -> None:
+        """Load every model again; the old ones answer until all are loaded, and stay if one cannot be loaded.
+
+        Raises:
+            ServeError: with status 503, if one cannot be loaded; the log says why.
+        """
+        with self._loading:
+            try:
+                self.models = {name: self.load(name) for name in self.models}
+            except (FaultsError, OSError) as error:
+                LOG.error("a model was not loaded again: %s", error)
+                raise busy("a model cannot be loaded; the old ones stay, the log says why") from error
+        LOG.info("loaded again: %s", ", ".join(self.models))
+
+    async def result(self, served: ServedModel, batch: InputBatch, use: Use, *, energies: bool = False) -> Any:
+        """What `use` returns for inputs and their posterior; see `Inference.submit`.
+
+        Raises:
+            ServeError: with status 503, if the queue is full or the time is over.
+        """
+        future = self.inference.submit(served, batch, use, energies=energies)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.seconds)
+        except TimeoutError as error:
+            raise busy(f"no answer within {self.limits.seconds:g} seconds; try again later") from error
+
+    async def patient_result(self, served: ServedModel, batch: InputBatch, use: Use, *, energies: bool = False) -> Any:
+        """As `result`, but waits for a place in the queue: a table has begun to be answered."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.limits.seconds
+        while True:
+            try:
+                return await self.result(served, batch, use, energies=energies)
+            except ServeError:
+                if loop.time() > end or not self.inference.is_ready:
+                    raise
+                await asyncio.sleep(PATIENCE)
+
+
+def run_server(service: Service, host: str, port: int, started: Callable[[str], None]) -> None:
+    """Answer requests until SIGTERM or SIGINT, then finish what was accepted.
+
+    Args:
+        service: what to serve.
+        host: name or address to listen on.
+        port: port; 0 for any free one.
+        started: called with the address once requests are accepted.
+
+    Raises:
+        OSError: if nothing can listen there.
+    """
+    import uvicorn
+
+    from hiercos.serve.app import create_app
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family, backlog=2048) as listener:
+        address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        if hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=_reload_quietly, args=[service]).start())
+        config = uvicorn.Config(
+            create_app(service),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=int(service.limits.seconds) + 5,
+        )
+        started(address)
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _reload_quietly(service: Service) -> None:
+    """Reload after a signal, which nobody waits for: a failure is in the log."""
+    try:
+        service.reload()
+    except ServeError:
+        LOG.error("the old models stay")

@@ -1,0 +1,68 @@
+"""Counters of the service in the text format of Prometheus."""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # upper ends of the latency histogram
+HELP = {
+    "hiercos_requests_total": ("counter", "Requests by route and status."),
+    "hiercos_request_seconds": ("histogram", "Time from the request to the end of its answer."),
+    "hiercos_rows_total": ("counter", "Inputs answered."),
+    "hiercos_answers_total": ("counter", "Answers by the level they stopped at: class, a number, or 0 for none."),
+    "hiercos_confidence_sum": ("counter", "Sum of the probabilities of the answers; over rows_total, their mean."),
+    "hiercos_queue_depth": ("gauge", "Requests that wait for the model."),
+}
+Labels = tuple[tuple[str, str], ...]
+
+
+class Telemetry:
+    """Counts of requests and answers. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._values: Counter[tuple[str, Labels]] = Counter()
+        self._lock = threading.Lock()
+
+    def _add(self, name: str, amount: float = 1, **labels: str) -> None:
+        self._values[name, tuple(labels.items())] += amount  # type: ignore[assignment]  # sums of floats, too
+
+    def request(self, route: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        with self._lock:
+            self._add("hiercos_requests_total", route=route, status=str(status))
+            self._add("hiercos_request_seconds_sum", seconds)
+            self._add("hiercos_request_seconds_count")
+            for end in SECONDS:
+                self._add("hiercos_request_seconds_bucket", float(seconds <= end), le=str(end))
+            self._add("hiercos_request_seconds_bucket", le="+Inf")
+
+    def answers(self, model: str, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Count the answers to some inputs, given as columns of `answer_columns`, one row for each input."""
+        rows = len(columns["row"])
+        levels = columns.get("level", [None] * rows)
+        with self._lock:
+            self._add("hiercos_rows_total", rows, model=model)
+            self._add("hiercos_confidence_sum", sum(value or 0 for value in columns["confidence"]), model=model)
+            for name, level in zip(columns["class"], levels, strict=True):
+                self._add("hiercos_answers_total", model=model, level="class" if name else str(level))
+
+    def text(self, queue_depth: int) -> str:
+        """All counters, and the gauge of the queue."""
+        with self._lock:
+            values = {**self._values, ("hiercos_queue_depth", ()): queue_depth}
+        lines = []
+        for family, (kind, sentence) in HELP.items():
+            lines += [f"# HELP {family} {sentence}", f"# TYPE {family} {kind}"]
+            own = [(key, value) for key, value in values.items() if _is_of(key[0], family)]
+            lines += [f"{name}{_shown(labels)} {value:.10g}" for (name, labels), value in own]
+        return "\n".join(lines) + "\n"
+
+
+def _is_of(name: str, family: str) -> bool:
+    return name in (family, f"{family}_bucket", f"{family}_sum", f"{family}_count")
+
+
+def _shown(labels: Labels) -> str:
+    escaped = {key: value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for key, value in labels}
+    return "{" + ",".join(f'{key}="{value}"' for key, value in escaped.items()) + "}" if labels else ""

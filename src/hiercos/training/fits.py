@@ -1,0 +1,192 @@
+"""One run of `train`: what it was asked for, its first fit or cross-fits, and the fit of the final model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from hiercos import storage
+from hiercos.decisions import Rule
+from hiercos.decisions import rule as named_rule
+from hiercos.encoders import random_state_kept
+from hiercos.methods import METHODS, Model, folds
+from hiercos.model import Classifier, ClassScores, sample_scores
+from hiercos.records import MEMBERS, Record, run_identity
+from hiercos.training.calibrate import HeldOut
+from hiercos.training.checkpoint import RunProgress
+from hiercos.training.committee.runs import MemberCallback
+from hiercos.training.features import AnyFeatures, taxonomy_summary
+from hiercos.training.loop import TrainingCallback, fit
+from hiercos.training.settings import Settings
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+CROSS_FITS = 3  # models that calibrate where there is nothing to validate on, each learning from the other parts
+FEWEST_OF_PART = 4  # samples of a part; with fewer, nothing is calibrated
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained model with all that it answers by."""
+
+    classifier: Classifier  # model with its encoder, temperature, rule and calibration
+    records: Mapping[str, Record]  # record of the run by rule name: "none", the model's rule, and others asked for
+    progress: RunProgress  # history of the training, and what a solver chose
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a training was asked for; see `train`."""
+
+    fabric: Fabric
+    given: AnyFeatures
+    settings: Settings
+    folder: Path | None
+    reported: tuple[str, ...]
+    temperature: float | None
+    resume: bool
+    callback: TrainingCallback | None
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """The run under the lock of its folder; the callback is closed at the end."""
+        with ExitStack() as stack:
+            if self.callback:
+                stack.callback(self.callback.close)
+            stack.enter_context(random_state_kept())
+            if self.folder is not None and self.fabric.is_global_zero:
+                stack.enter_context(storage.folder(self.folder))
+            yield
+
+    @cached_property
+    def rule(self) -> Rule:
+        """The rule of the model, not fitted."""
+        return named_rule(self.settings.rule or "none")
+
+    @cached_property
+    def rules(self) -> dict[str, Rule]:
+        """The rules to measure by name, not fitted: "none", that of the model, and those asked for."""
+        return {"none": named_rule("none"), self.rule.name: self.rule} | {
+            name: named_rule(name) for name in self.reported
+        }
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Settings, data and taxonomy, which must be those of an unfinished run to resume it."""
+        return run_identity(self.settings.to_dict(), self.given.summary(), taxonomy_summary(self.given.taxonomy))
+
+    def fit(
+        self,
+        model: Model,
+        features: AnyFeatures,
+        name: str,
+        *,
+        validate: bool = False,
+        chosen: Model | None = None,
+        course: int | None = None,
+    ) -> RunProgress:
+        """Train a model on the training split; its checkpoints are in a folder of their own, but for the first fit."""
+        folder, identity = self.folder, {} if self.folder is None else self.identity
+        if folder is not None and name:
+            folder, identity = folder / MEMBERS / name.replace(" ", "-"), {**identity, "part": name}
+            folder.mkdir(parents=True, exist_ok=True)
+        return fit(
+            self.fabric,
+            model,
+            features.training_samples(self.settings),
+            features.samples("val") if validate else None,
+            self.settings,
+            weights=features.weights(features.dataset.training_rows),
+            chosen=chosen,
+            course=course,
+            folder=folder,
+            identity=identity,
+            resume=self.resume,
+            callback=None if self.callback is None else MemberCallback(self.callback, name),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FirstFit:
+    """What the validation samples, or cross-fits, tell about a training."""
+
+    model: Model | None = None  # model that learned from the training split; None of cross-fits
+    progress: RunProgress | None = None  # history of its training
+    # samples that these models have not learned from; None if there are too few samples
+    held_out: HeldOut | None = None
+    course: int | None = None  # epochs at the constant rate of a training with patience; None for other trainings
+
+
+def first_fit(run: Run, features: AnyFeatures) -> FirstFit:
+    """Fit on the training split and score the validation samples; without any, see `cross_fits`."""
+    val = features.samples("val")
+    if not len(val):
+        return cross_fits(run)
+    model = features.model(run.settings)
+    progress = run.fit(model, features, "", validate=True)
+    return FirstFit(model, progress, HeldOut(sample_scores(run.fabric, model, val), val.labels), model.course)
+
+
+def cross_fits(run: Run) -> FirstFit:
+    """Fit on the samples outside each part, and score the part; nothing where samples are too few."""
+    dataset = run.given.dataset
+    rows = dataset.training_rows
+    if len(rows) < CROSS_FITS * FEWEST_OF_PART or dataset.label_sets is not None or run.given.fine_tunes:
+        return FirstFit()
+    masks = folds(dataset.labels[rows], CROSS_FITS, run.settings.seed)
+    if any(len(np.unique(dataset.labels[rows[~mask]])) < 2 for mask in masks):
+        return FirstFit()
+    solved = METHODS.traits(run.settings.method).solved
+    parts, courses = [], []
+    for number, mask in enumerate(masks, start=1):
+        split = dataset.split.copy()
+        split[rows[mask]] = "val"
+        features = run.given.with_split(split).for_method(run.settings)
+        model = features.model(run.settings)
+        run.fit(model, features, f"part {number} of {CROSS_FITS}", validate=not solved)
+        parts.append(sample_scores(run.fabric, model, features.samples("val")))
+        courses.append(model.course)
+    known = [course for course in courses if course is not None]
+    course = int(np.median(known)) if known else None
+    order = np.argsort(np.concatenate([np.flatnonzero(mask) for mask in masks]))
+    scores = ClassScores.joined(parts).mapped(lambda table: table[order])
+    return FirstFit(held_out=HeldOut(scores, torch.from_numpy(dataset.labels[rows])), course=course)
+
+
+def final_fit(run: Run, first: FirstFit, features: AnyFeatures) -> tuple[Model, RunProgress, AnyFeatures]:
+    """The model that learned from all samples but those of test, its progress, and their features."""
+    if first.model is not None and first.progress is not None and not refits(run.given, run.settings):
+        return first.model, first.progress, features
+    if first.model is not None:
+        features = final_features(run.given, run.settings)
+    model = features.model(run.settings)
+    chosen = first.model if METHODS.traits(model.method).solved else None
+    progress = run.fit(model, features, "all samples", chosen=chosen, course=first.course)
+    if first.progress is not None:
+        progress = replace(first.progress, seconds=first.progress.seconds + progress.seconds)
+    return model, progress, features
+
+
+def refits(features: AnyFeatures, settings: Settings) -> bool:
+    """Whether the final model is another one than the first, and learns from the validation samples, too."""
+    return not features.fine_tunes if settings.refit == "auto" else settings.refit
+
+
+def final_features(features: AnyFeatures, settings: Settings) -> AnyFeatures:
+    """Features of the final model of a training: if it refits, validation samples belong to the training split.
+
+    Those labelled with an inner node do only if the method can learn from them.
+    """
+    data = features.dataset
+    learnable = (data.labels < data.taxonomy.num_classes) | METHODS.takes_inner_labels(settings.method)
+    if "val" in data.split and refits(features, settings):
+        features = features.with_split(np.where((data.split == "val") & learnable, "train", data.split))
+    return features.for_method(settings)

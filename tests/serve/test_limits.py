@@ -1,0 +1,24 @@
+import pytest
+
+from hiercos.errors import FaultsError
+from hiercos.serve import Limits
+
+
+def test_limits_come_from_texts_in_their_types() -> None:
+    found = Limits.of_texts({"rows": "5", "seconds": "2.5", "log": "true", "hosts": "a, b"})
+    assert (found.rows, found.seconds, found.log, found.hosts) == (5, 2.5, True, "a, b")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("row", "5", "there is no such limit; did you mean 'rows'"),
+        ("rows", "many", "expected an integer"),
+        ("rows", "0", "expected rows of at least 1, got 0"),
+        ("seconds", "nan", "expected seconds of at least 1"),
+        ("log", "yes", "expected true or false"),
+    ],
+)
+def test_an_impossible_limit_is_refused(name: str, text: str, sentence: str) -> None:
+    with pytest.raises(FaultsError, match=sentence):
+        Limits.of_texts({name: text})
