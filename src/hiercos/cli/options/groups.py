@@ -103,7 +103,9 @@ class InputOptions:
         Path | None,
         typer.Option(help="Folder of built-in data, or of the images of a table.", show_default=False),
     ] = None
-    on_error: Annotated[str, typer.Option(help="Unreadable images, empty texts: fail, or skip with a note.")] = "fail"
+    on_error: Annotated[
+        str, typer.Option(help="Unreadable images, empty texts, unknown labels: fail, or skip with a note.")
+    ] = "fail"
 
 
 @dataclass(frozen=True)
