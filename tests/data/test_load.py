@@ -45,12 +45,6 @@ def test_the_columns_of_a_table_can_be_named(tmp_path: Path) -> None:
     assert dataset.labels.tolist() == [0, 1, 2, 0]
 
 
-def test_a_split_column_that_was_named_must_be_there(tmp_path: Path) -> None:
-    assert fault_of(table(tmp_path, ROWS), taxonomy=TOY, split_column="fold") == (
-        "toy.csv: expected a column 'fold'; there are: text, label, split (--split-column names another)"
-    )
-
-
 def test_a_taxonomy_file_is_read(tmp_path: Path) -> None:
     tree = tmp_path / "tree.txt"
     tree.write_text("pet > cat\npet > dog\nvehicle > car\n", encoding="utf-8")
@@ -155,6 +149,18 @@ def test_names_without_a_taxonomy_ask_for_one(tmp_path: Path) -> None:
 )
 def test_faults_of_a_table_name_its_rows(tmp_path: Path, rows: list[tuple[str, ...]], message: str) -> None:
     assert fault_of(table(tmp_path, rows), taxonomy=TOY) == message
+
+
+def test_rows_with_unknown_labels_are_left_out_and_counted(tmp_path: Path) -> None:
+    unknown = [("a", "cow", "train"), ("b", "hen", "test"), ("c", "cow", "test")]
+    path = table(tmp_path, [*unknown, *ROWS])
+    note = f"{path}: 3 of {len(ROWS) + 3} rows have labels that cannot be used; left out: 'cow' (2), 'hen' (1)."
+    found = load_dataset(path, taxonomy=TOY, on_error="skip")
+    assert list(found.inputs) == [text for text, _, _ in ROWS]
+    assert note in found.notes
+    tested = load_test_samples(path, TOY, on_error="skip")
+    assert list(tested.inputs) == [text for text, _, split in ROWS if split == "test"]
+    assert note in tested.notes
 
 
 def test_empty_texts_unknown_labels_and_splits_are_reported_together(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def train(
         bool,
         typer.Option("--no-test", help="Without a split in DATA, learn from 90% of it and set aside no test rows."),
     ] = False,
+    corrections: options.Corrections = None,
     no_inputs: Annotated[
         bool, typer.Option("--no-inputs", help="Keep no text, image or remembered sample in --out, for private data.")
     ] = False,
@@ -53,7 +54,8 @@ def train(
     settings = training.settings(
         device_options.precision, backbone=inputs.backbone, trains_backbone=inputs.unfreeze, **others
     )
-    dataset = columns.read(data, purpose="train", test=not no_test, targets=settings.targets)
+    chosen = {"test": not no_test, "targets": settings.targets, "corrections": corrections}
+    dataset = columns.read(data, purpose="train", **chosen)
     from hiercos.cli.display.progress import training_callback
     from hiercos.training import train as train_model
 
@@ -74,10 +76,10 @@ def _show(record: "Record", out: Path, format: str, dataset: "Dataset") -> None:
     from hiercos.cli.display.tables import print_records
     from hiercos.report import few_rows
 
-    tested = dataset.labels[dataset.rows("test")]
+    tested = dataset.is_class[dataset.rows("test")]
     if len(tested) or format != "table":
         print_records([record], format)
-    for statement in few_rows(record.metrics["top1"], int((tested < dataset.taxonomy.num_classes).sum())):
+    for statement in few_rows(record.metrics["top1"], int(tested.sum())):
         say(str(statement))
     if not len(tested):
         say("Not measured: there are no test rows. hiercos evaluate measures the model on other data.")
