@@ -125,7 +125,7 @@ def fit(
             number = len(state.progress.history) + 1
             loss = step(number=number, plateau=state.plateau, weights=weights, callback=callback)
             check_weights(model, number)
-            metrics = UNKNOWN if val is None else validate(fabric, model, val, number)
+            metrics = UNKNOWN if val is None else validate(fabric, model, val)
             seconds = state.progress.seconds + time.perf_counter() - start
             measured = {name: metrics[name] for name in MEASURES if name in metrics}
             state.add(Epoch(number=number, loss=loss, seconds=seconds, **measured))
@@ -143,10 +143,8 @@ def _closing(callback: TrainingCallback | None) -> AbstractContextManager[object
     return nullcontext() if callback is None else closing(callback)
 
 
-def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) -> dict[str, float]:
+def validate(fabric: Fabric, model: Model, val: LabelledSamples) -> dict[str, float]:
     """Default metrics on validation after an epoch, with the log-loss at the best temperature of the classes."""
-    if not all(weight.isfinite().all() for weight in model.parameters()):
-        raise TrainingError(f"epoch {number}: a weight is not finite; try a smaller learning rate or weight decay")
     from hiercos.metrics.functional import log_loss
 
     found = evaluate_scores(fabric, model, val)
