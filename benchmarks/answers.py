@@ -3,7 +3,9 @@
 MODEL is a folder of `hiercos train`, whose scores.npz holds the scores of the test split. For each it prints
   (a) the coverage of back-off, DARTS, SpeciesNet's constants and a threshold on the class, at equal containment;
   (b) the metrics of the answers of all rules, as a table in Markdown with half the 95% interval;
-  (c) top-1 over all classes and over those of the true node of the level above the classes.
+  (c) top-1 over all classes and over those of the true node of the level above the classes;
+  (d) accuracy at each level, of the path of the likeliest class, of `crm`, of the best chain, and of the likeliest node
+      of each level by itself, whose answers need not be a path (with --levels, nothing but this).
 """
 
 import argparse
@@ -104,14 +106,36 @@ def print_restriction(tested: LabelledPosterior) -> None:
     print(f"(c) top-1 {shares[0]:.4f}, within the true parent {shares[1]:.4f}")
 
 
+def print_levels(tested: LabelledPosterior) -> None:
+    """Part (d), over the rows whose true path reaches the level."""
+    taxonomy, posterior = tested.posterior.taxonomy, tested.posterior
+    rules = {"likeliest class": rule("none"), "crm": rule("crm")}
+    rules["best chain"] = rule("back-off", min_level=taxonomy.height)
+    true = taxonomy.path_table(tested.nodes)
+    for name, each in rules.items():
+        decision = each(posterior)
+        right = np.nanmean(np.where(true >= 0, decision.paths == true, np.nan), axis=0)
+        top1 = np.mean(decision.nodes == tested.nodes)
+        print(f"(d) {name}: {', '.join(f'{share:.4f}' for share in right)}; the answer itself {top1:.4f}")
+    levels = np.split(np.arange(taxonomy.num_nodes), taxonomy.level_starts[1:-1])
+    own = np.stack([nodes[posterior.nodes[:, nodes].argmax(axis=1)] for nodes in levels], axis=1)
+    right = np.nanmean(np.where(true >= 0, own == true, np.nan), axis=0)
+    print(f"(d) each level by itself: {', '.join(f'{share:.4f}' for share in right)}")
+    is_path = (taxonomy.parents[own[:, 1:]] == own[:, :-1]).all(axis=1)
+    print(f"(d) levels by themselves are a path: {is_path.mean():.4f} of {len(true):,} rows")
+
+
 def main() -> None:
-    """Print all parts."""
+    """Print all parts, or those asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path)
-    for folder in parser.parse_args().models:
+    parser.add_argument("--levels", action="store_true")
+    options = parser.parse_args()
+    parts = (print_levels,) if options.levels else (print_coverage, print_rules, print_restriction, print_levels)
+    for folder in options.models:
         tested = test_scores(folder)
         print(f"{folder.name}: {tested.posterior.taxonomy!r}")
-        for part in (print_coverage, print_rules, print_restriction):
+        for part in parts:
             part(tested)
 
 

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from hiercos.cli.app import run
 from hiercos.model import Classifier
-from hiercos.serve import Limits, ServedModel, Service, create_app, served_model
+from hiercos.serve import Limits, Review, ServedModel, Service, create_app, served_model
 from trees import TOY
 
 WORDS = {"cat": "furry purring whiskers", "dog": "furry barking tail", "car": "metal wheels engine"}
@@ -51,19 +51,20 @@ def client_of(
     models: ServedModel | list[ServedModel],
     *,
     token: str = "",
+    review: Review | None = None,
     load: Callable[[str], ServedModel] | None = None,
     **limits: Any,
 ) -> TestClient:
     """A client of a service with these limits; it is to be used as a context manager, which ends the service."""
     given = models if isinstance(models, list) else [models]
-    service = Service({each.name: each for each in given}, Limits(**limits), token=token, load=load)
+    service = Service({each.name: each for each in given}, Limits(**limits), token=token, load=load, review=review)
     return TestClient(create_app(service), base_url="http://localhost", raise_server_exceptions=False)
 
 
 @contextmanager
-def running(service: Service) -> Iterator[str]:
-    """Address of a service on a free port of 127.0.0.1, until the end of the block."""
-    config = uvicorn.Config(create_app(service), port=0, log_config=None, timeout_graceful_shutdown=1)
+def running(service: Service, port: int = 0) -> Iterator[str]:
+    """Address of a service on a port of 127.0.0.1, by default a free one, until the end of the block."""
+    config = uvicorn.Config(create_app(service), port=port, log_config=None, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -157,6 +157,18 @@ def test_faults_of_a_table_name_its_rows(tmp_path: Path, rows: list[tuple[str, .
     assert fault_of(table(tmp_path, rows), taxonomy=TOY) == message
 
 
+def test_rows_with_unknown_labels_are_left_out_and_counted(tmp_path: Path) -> None:
+    unknown = [("a", "cow", "train"), ("b", "hen", "test"), ("c", "cow", "test")]
+    path = table(tmp_path, [*unknown, *ROWS])
+    note = f"{path}: 3 of {len(ROWS) + 3} rows have labels that cannot be used; left out: 'cow' (2), 'hen' (1)."
+    found = load_dataset(path, taxonomy=TOY, on_error="skip")
+    assert list(found.inputs) == [text for text, _, _ in ROWS]
+    assert note in found.notes
+    tested = load_test_samples(path, TOY, on_error="skip")
+    assert list(tested.inputs) == [text for text, _, split in ROWS if split == "test"]
+    assert note in tested.notes
+
+
 def test_empty_texts_unknown_labels_and_splits_are_reported_together(tmp_path: Path) -> None:
     rows = [*ROWS, *[("", "cat", "test")] * 30, ("x", "cow", "test"), ("y", "cat", "dev")]
     path = table(tmp_path, rows)

@@ -68,7 +68,8 @@ def test_held_out_rows_decide_and_test_rows_are_printed() -> None:
     assert str(found.statements[0]) == (
         "Ship hier-cos, the model of seed 0: top-1 60.00%, mean tree distance 0.400, HOPS 0.500, log loss 0.400 on "
         "10000 test rows. It was chosen on 200 validation rows: with some bad luck in seed and rows, one model of it "
-        "has mean tree distance 0.323 there, and one of cross-entropy 0.424."
+        "has mean tree distance 0.323 there, and one of cross-entropy 0.424; it is the better one in 100% of draws of "
+        "such rows."
     )
     assert [each.kind for each in found.statements] == ["ship", "tree"]
     assert str(found.statements[1]) == (

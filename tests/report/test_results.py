@@ -4,22 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from hiercos.report import (
-    best_flat_variant,
-    checked_reference,
-    comparison_results,
-    result_row,
-    results_csv,
-    summarize,
-    t_interval,
-)
-from hiercos.report.results import ReferenceVariantError
+from hiercos.report import checked_reference, comparison_results, result_row, results_text, summarize, t_interval
+from hiercos.report.results import ReferenceVariantError, best_flat_variant
 from records import record
 
 
 def test_results_csv_has_the_promised_columns_and_a_row_per_run() -> None:
     records = [record("hier-cos", 0, top1=0.75), record("cross-entropy", 1, mistake_severity=math.nan)]
-    text = results_csv([result_row(each) for each in records])
+    text = results_text(comparison_results(records), "csv")
     rows = list(csv.DictReader(text.splitlines()))
     promised = (
         "method,rule,seed,top1,mistake_severity,ahd_at_1,ahd_at_5,ahd_at_20,hops,hops_at_5,hops_at_20,fpa,train_seconds,"

@@ -1,5 +1,6 @@
 """The page in a real browser; skipped where Chromium is not installed (Debian: `apt-get install chromium`)."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 from browsers import BROWSER, Page, browser_page
 from colours import colour_images
-from hiercos.serve import Limits, ServedModel, Service, served_model
+from hiercos.data import python_rows
+from hiercos.serve import Limits, Review, ServedModel, Service, queue_text, read_queue, review_rows, served_model
 from onnx_exports import of_images, of_vectors
 from serving import running, write_rows
 
@@ -113,6 +115,61 @@ def test_a_phone_sees_the_whole_width_and_a_screen_reader_every_name(page: Page,
         || e.getAttribute('aria-live'))).map(e => e.id || e.outerHTML)"""
     assert page.js(nameless) == []
     assert page.js("document.querySelectorAll('[role=alert], [aria-live]').length") >= 3
+
+
+def test_ten_rows_are_reviewed_with_the_keyboard_and_a_reload_and_a_restart_lose_nothing(
+    page: Page, toy: ServedModel, tmp_path: Path
+) -> None:
+    texts = [f"furry {letter * 4} thing" for letter in "abcdefghijkl"]
+    batches = toy.model.batches(python_rows(texts, "texts"))
+    (tmp_path / "queue.csv").write_text(queue_text(review_rows(batches, 12), toy.taxonomy))
+    queue, feedback = read_queue(tmp_path / "queue.csv"), tmp_path / "corrections.jsonl"
+
+    def written() -> list[tuple[str, str]]:
+        decisions = [json.loads(line) for line in feedback.read_text().splitlines()]
+        return [(each["decision"], each["node"]) for each in decisions]
+
+    def press(key: str, done: int) -> None:
+        page.press(key)
+        page.until(f"$('count').textContent.startsWith('{done} of 12') && !review.busy")
+
+    with running(Service({"toy": toy}, review=Review(queue, feedback))) as address:
+        page.open(address)
+        page.until("!document.querySelector('[data-part=review]').hidden")
+        page.click("[data-part=review]")
+        page.type("#who", "ann")
+        page.press("Enter")
+        page.until("review.row")
+        assert page.text("#known").startswith("The model is ")
+        first = page.js("review.row.candidates[0].path")
+        for done, key in enumerate("12lns1", 1):
+            press(key, done)
+        press("u", 5)
+        press("1", 6)
+        page.open(address)
+        page.until("!document.querySelector('[data-part=review]').hidden")
+        page.click("[data-part=review]")
+        page.until("$('count').textContent.startsWith('6 of 12') && review.row")
+        page.js("document.activeElement.blur()")
+        page.press("/")
+        page.type("#other", "car")
+        page.until("document.querySelectorAll('#others li').length")
+        page.press("Enter")
+        page.until("$('count').textContent.startsWith('7 of 12')")
+    decisions = written()
+    assert [kind for kind, _ in decisions] == ["node", "node", "node", "none", "skip", "node", "undo", "node", "node"]
+    assert decisions[0] == ("node", first)
+    assert decisions[2] == ("node", "pet")
+    assert decisions[-1] == ("node", "vehicle > car")
+    page.press("1")
+    page.until("$('fault').textContent.startsWith('The service does not answer')")
+    port = int(address.rpartition(":")[2])
+    with running(Service({"toy": toy}, review=Review(queue, feedback)), port=port):
+        press("1", 8)
+        for done in (9, 10):
+            press("1", done)
+    assert len(written()) == len(decisions) + 3
+    assert page.faults == []
 
 
 def test_the_page_asks_for_the_token(page: Page, models: dict[str, ServedModel]) -> None:

@@ -17,7 +17,9 @@ from hiercos.decisions import fit_temperature
 from hiercos.hub import PretrainedModel
 from hiercos.model import Classifier, class_scores
 from hiercos.records import RUNS
-from hiercos.training import Settings, features_of, fit, train
+from hiercos.storage import opened
+from hiercos.training import HELD_OUT, Settings, features_of, fit, train
+from hiercos.training.run_folder import stored_scores
 from hiercos.training.settings import Effort
 from trees import TOY17
 
@@ -155,3 +157,14 @@ def test_a_label_with_one_sample_stays_in_training() -> None:
     )
     assert set(labels[made.rows("val")]) == {0}
     assert set(labels[made.rows("train")]) == set(range(500))
+
+
+@pytest.mark.parametrize("method", ["tree-logistic", "cross-entropy"])
+def test_with_folds_all_rows_but_test_choose_and_are_learned_from(fabric: Fabric, tmp_path: Path, method: str) -> None:
+    data = completed(dataset("vectors"))
+    found = train(data, Settings(method, epochs=5, folds=4), fabric=fabric, folder=tmp_path)
+    tests = len(data.rows("test"))
+    assert len(data.rows("val")) > 0
+    assert len(stored_scores(opened(tmp_path), data.taxonomy, HELD_OUT).labels) == len(data.split) - tests
+    learned = found.records["none"].learned
+    assert (learned["rows"], learned["held_out"]) == (len(data.split) - tests, "4 cross-fits")

@@ -43,20 +43,14 @@ def breakdown_rows(samples: "SampleMetrics", tree: "Taxonomy", breakdown: str | 
 
 @dataclass(frozen=True)
 class LabelledPredictions:
-    """Predictions for labelled samples, and the rule that answers; what they need is computed when it is asked for.
+    """Predictions for labelled samples, and the rule that answers; what they need is computed when it is asked for."""
 
-    Attributes:
-        taxonomy: taxonomy of the labels.
-        bound: request with its rule.
-        posterior: function that returns the probabilities of the samples.
-        metrics: function that returns the metrics of each sample under a rule that orders the classes.
-        further: function that returns rows of metrics that are no means over the samples.
-    """
-
-    taxonomy: "Taxonomy"
-    bound: BoundRequest
-    posterior: "Callable[[], LabelledPosterior]"
+    taxonomy: "Taxonomy"  # taxonomy of the labels
+    bound: BoundRequest  # request with its rule
+    posterior: "Callable[[], LabelledPosterior]"  # function that returns the probabilities of the samples
+    # function that returns the metrics of each sample under a rule that orders the classes
     metrics: "Callable[[], SampleMetrics]"
+    # function that returns rows of metrics that are no means over the samples
     further: "Callable[[], list[Row]]" = list
 
     def rows(self, breakdown: str | None, seed: int) -> "Sequence[Row]":

@@ -6,6 +6,8 @@ from .built_in.table import DownloadError as DownloadError
 from .built_in.table import Transfer as Transfer
 from .built_in.table import data_root as data_root
 from .built_in.table import shown_size as shown_size
+from .corrections import read_corrections as read_corrections
+from .corrections import with_corrections as with_corrections
 from .dataset import Dataset as Dataset
 from .dataset import FeatureOrigin as FeatureOrigin
 from .dataset import completed as completed

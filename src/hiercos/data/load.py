@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product, zip_longest
@@ -19,7 +20,7 @@ from hiercos.data.readers.registry import STANDARD_INPUT, existing_suffix, known
 from hiercos.data.readers.table import SAMPLE_TABLES
 from hiercos.data.rows import InputBatch, Source, SourceOptions, in_batches
 from hiercos.data.splits import Purpose, TextArray, checked_split, completed_split
-from hiercos.errors import MOST_FAULTS, DataError, FaultsError, reading, suggestion
+from hiercos.errors import MOST_FAULTS, DataError, FaultsError, listed, reading, suggestion
 from hiercos.taxonomy import (
     SampleLabels,
     Taxonomy,
@@ -28,7 +29,10 @@ from hiercos.taxonomy import (
     read_candidates,
     read_sample_labels,
     taxonomy_of_labels,
+    unusable_labels,
 )
+
+LABELS_SHOWN = 5  # of those that cannot be used
 
 
 def load_dataset(
@@ -67,6 +71,7 @@ def load_dataset(
     if given is not None and rows.source.taxonomy not in (None, given):
         raise DataError(f"{rows.source.name} brings another taxonomy: expected that one or none, got {given!r}")
     tree, made = _taxonomy_of(rows, given)
+    rows = _with_usable_labels(rows, tree, chosen.on_error)
     labels, split = _labels_and_split(rows, tree, tree_name)
     if split is None:
         split = np.full(len(rows.batch), "")
@@ -126,6 +131,21 @@ def _taxonomy_of(rows: LabelledRows, given: Taxonomy | None) -> tuple[Taxonomy, 
         raise DataError(_by_row(rows.faults, error.faults)) from error
     size = counted(tree.num_classes, "class", "classes")
     return tree, (f"{source.name} came without a taxonomy: one with {size} was made from the labels.",)
+
+
+def _with_usable_labels(rows: LabelledRows, taxonomy: Taxonomy, on_error: str) -> LabelledRows:
+    """Rows without those whose labels cannot be used, which a note counts, if such rows are to be left out."""
+    source, batch, labels = rows.source, rows.batch, rows.batch.labels
+    assert labels is not None
+    unusable = unusable_labels(labels, taxonomy) if on_error == "skip" and batch.candidates is None else {}
+    if not unusable or len(unusable) == len(batch):
+        return rows
+    kinds = Counter(map(repr, unusable.values())).most_common()
+    shown = listed((f"{label} ({count})" for label, count in kinds), LABELS_SHOWN)
+    kept = [row for row in range(len(batch)) if row not in unusable]
+    note = f"{len(unusable):,} of {len(batch):,} rows have labels that cannot be used; left out: {shown}."
+    noted = replace(source, notes=(*source.notes, f"{source.name}: {note}"))
+    return rows._replace(source=noted, batch=batch.take(kept))
 
 
 def _read_labels(rows: LabelledRows, taxonomy: Taxonomy, tree_name: str) -> SampleLabels:
@@ -306,7 +326,8 @@ def load_test_samples(
         if dataset.taxonomy != taxonomy:
             raise DataError(f"{source} has another taxonomy than the model")
         return replace(dataset, purpose="test", notes=()).take(dataset.rows("test"))
-    found = _labelled_rows(source, SourceOptions(**options), kinds)
+    chosen = SourceOptions(**options)
+    found = _with_usable_labels(_labelled_rows(source, chosen, kinds), taxonomy, chosen.on_error)
     name = found.source.name
     if found.source.taxonomy not in (None, taxonomy):
         raise DataError(f"{name} has another taxonomy than the model")

@@ -32,7 +32,7 @@ class SourceOptions:
     # folder that the paths in a table are relative to, by default that of the table; for built-in data sets, the folder
     # of their files (see `data_root`)
     root: str | Path | None = None
-    on_error: str = "fail"  # "fail" to raise for faulty images and empty texts, "skip" to leave them out
+    on_error: str = "fail"  # "fail" for faulty images, empty texts and unusable labels, or "skip" to leave them out
     keep_columns: Sequence[str] = ()  # columns of a table to copy to the answers; only "all" for all but the texts
     callback: CheckCallback | None = None  # called with the number of images checked for faults and the total
 

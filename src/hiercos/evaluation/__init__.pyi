@@ -19,6 +19,7 @@ from .recoding import sure_rows as sure_rows
 from .resampling import ClassAverages as ClassAverages
 from .resampling import bootstrap_difference as bootstrap_difference
 from .resampling import bootstrap_interval as bootstrap_interval
+from .resampling import chance_of_less as chance_of_less
 from .resampling import sample_means as sample_means
 from .resampling import unlucky_mean as unlucky_mean
 from .sample_metrics import LabelledPosterior as LabelledPosterior

@@ -183,6 +183,22 @@ def unlucky_mean(values: FloatArray, *, resamples: int = 200) -> float:
     return float(known[len(known) // 2 :].mean()) if len(known) else np.nan
 
 
+def chance_of_less(values: FloatArray, others: FloatArray, *, resamples: int = 200) -> float:
+    """Share of the draws of `unlucky_mean` in which a run has a lower mean than one of another variant, ties halved.
+
+    Args:
+        values: values of each run on each sample, shape (S, M).
+        others: those of the other variant on the same samples, shape (S, M).
+
+    Example:
+        >>> chance_of_less(np.zeros((2, 3)), np.array([[1.0] * 3, [0.0] * 3]))
+        0.75
+    """
+    ours, theirs = (bootstrap_means(each.T, resamples=resamples) for each in (values, others))
+    gaps = np.round(theirs[:, :, None] - ours[:, None, :], 9)  # (resamples, S, S)
+    return float(((gaps > 0) + (gaps == 0) / 2).mean())
+
+
 def percentiles(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Bounds of the 95% interval of each column, (resamples, K) -> (K,) each.
 

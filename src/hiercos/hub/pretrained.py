@@ -29,15 +29,10 @@ class HubError(FaultsError):
 
 @dataclass(frozen=True)
 class PretrainedModel:
-    """A trained model with the record of its run.
+    """A trained model with the record of its run."""
 
-    Attributes:
-        classifier: model with its encoder, decision rule and temperature.
-        record: record of the training run; None if there is none.
-    """
-
-    classifier: Classifier
-    record: Record | None = None
+    classifier: Classifier  # model with its encoder, decision rule and temperature
+    record: Record | None = None  # record of the training run; None if there is none
 
     def __repr__(self) -> str:
         variant = variant_name(self.classifier.model.method, self.classifier.rule.name)

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from hiercos.methods import SparseMatrix
 
+USUAL = 20  # samples of a label
+MOST_BYTES = 10_000_000  # of a memory whose size nobody chose
 SPARSE_PARTS = ("values", "columns", "starts")  # of a SciPy CSR matrix
 
 
@@ -35,6 +37,17 @@ class Memory:
         starts = np.searchsorted(values[order], values[order])
         chosen = np.sort(order[np.arange(len(order)) - starts < per_class])
         return cls(features[chosen], labels[chosen])
+
+    @classmethod
+    def small(cls, features: Tensor | SparseMatrix, labels: Tensor, *, seed: int = 0) -> "Memory | None":
+        """At most `USUAL` samples of each label, fewer where they take more than `MOST_BYTES`; None if one does."""
+        found = (cls.choose(features, labels, count, seed=seed) for count in range(USUAL, 0, -1))
+        return next((each for each in found if each.num_bytes <= MOST_BYTES), None)
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of its tensors."""
+        return sum(part.nbytes for part in self.tensors().values())
 
     def rows(self, chosen: Tensor) -> "Memory":
         """The samples of a mask of shape (M,)."""

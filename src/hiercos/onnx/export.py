@@ -65,23 +65,14 @@ INT8_MAX = 127  # largest quantised weight
 
 @dataclass(frozen=True)
 class OnnxExport:
-    """An exported graph with its description, before it is written.
+    """An exported graph with its description, before it is written."""
 
-    Attributes:
-        graph: `onnx.ModelProto` without metadata.
-        description: content of its metadata.
-        module: PyTorch module that was exported.
-        sample: inputs of the graph, used to compare both.
-        text_map: map from texts to features, written to a separate file; None for other kinds.
-        difference: `largest_difference` from PyTorch on the sample.
-    """
-
-    graph: Any
-    description: OnnxDescription
-    module: ExportedModule
-    sample: Tensor
-    text_map: TextMap | None
-    difference: float
+    graph: Any  # `onnx.ModelProto` without metadata
+    description: OnnxDescription  # content of its metadata
+    module: ExportedModule  # PyTorch module that was exported
+    sample: Tensor  # inputs of the graph, used to compare both
+    text_map: TextMap | None  # map from texts to features, written to a separate file; None for other kinds
+    difference: float  # `largest_difference` from PyTorch on the sample
 
     def content(self) -> bytes:
         """The bytes of the file."""

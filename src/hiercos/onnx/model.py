@@ -39,18 +39,13 @@ ROWS_READ = {"vectors": 4096, "texts": 4096, "images": 256}  # rows read from a 
 class InferenceConfig:
     """Settings of a pass over inputs.
 
-    Attributes:
-        batch_size: number of inputs in a batch; None for a default by kind of input.
-        threads: number of threads that decode images.
-        callback: progress callback; none by default.
-
     Raises:
         ValueError: a batch size or number of threads below 1.
     """
 
-    batch_size: int | None = None
-    threads: int = 1
-    callback: ProgressCallback | None = None
+    batch_size: int | None = None  # number of inputs in a batch; None for a default by kind of input
+    threads: int = 1  # number of threads that decode images
+    callback: ProgressCallback | None = None  # progress callback; none by default
 
     def __post_init__(self) -> None:
         for name, value in (("batch_size", self.batch_size), ("threads", self.threads)):
@@ -60,19 +55,12 @@ class InferenceConfig:
 
 @dataclass(frozen=True)
 class OnnxModel(BaseClassifier[InferenceConfig]):
-    """An exported model, which answers as the `Classifier` of its folder does.
+    """An exported model, which answers as the `Classifier` of its folder does."""
 
-    Attributes:
-        session: inference session of onnxruntime.
-        description: description read from the file's metadata.
-        text_map: map from texts to the graph's input; None for other kinds.
-        source: name of the model in messages.
-    """
-
-    session: Any
-    description: OnnxDescription
-    text_map: TextMap | None = None
-    source: str = "the ONNX model"
+    session: Any  # inference session of onnxruntime
+    description: OnnxDescription  # description read from the file's metadata
+    text_map: TextMap | None = None  # map from texts to the graph's input; None for other kinds
+    source: str = "the ONNX model"  # name of the model in messages
 
     @property
     def taxonomy(self) -> Taxonomy:

@@ -24,12 +24,10 @@ from .render import render as render
 from .results import COLUMNS as COLUMNS
 from .results import Estimate as Estimate
 from .results import Variant as Variant
-from .results import best_flat_variant as best_flat_variant
 from .results import changes as changes
 from .results import checked_reference as checked_reference
 from .results import figure as figure
 from .results import result_row as result_row
-from .results import results_csv as results_csv
 from .results import summarize as summarize
 from .results import t_interval as t_interval
 from .results import variant_of as variant_of

@@ -8,13 +8,14 @@ from typing import Any
 from hiercos.metrics import MetricSpec
 from hiercos.report.document import Results, Section
 from hiercos.report.grid import Cell, Grid
-from hiercos.report.results import Estimate, results_csv
+from hiercos.report.results import Estimate
+from hiercos.storage import csv_text
 
 
 def results_text(results: Results, format_name: str) -> str:
     """The results as "csv", "json", "markdown" or "latex"."""
     if format_name == "csv":
-        return results_csv(results.rows)
+        return csv_text([list(results.rows[0]), *(row.values() for row in results.rows)])
     return {"markdown": results_markdown, "latex": results_latex, "json": results_json}[format_name](results)
 
 

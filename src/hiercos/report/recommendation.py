@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import stats
 
-from hiercos.evaluation import sample_means, unlucky_mean
+from hiercos.evaluation import chance_of_less, sample_means, unlucky_mean
 from hiercos.metrics import metric_spec
 from hiercos.records import Record
 from hiercos.report.results import Variant, best_flat_variant
@@ -26,33 +26,22 @@ RowDifference = Callable[[str, str, str], tuple[float, float, float]]
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The recommended variant of a comparison.
+    """The recommended variant of a comparison."""
 
-    Attributes:
-        variant: recommended variant.
-        record: record of the run to ship.
-        statements: the recommendation and its reasons.
-    """
-
-    variant: Variant
-    record: Record
-    statements: tuple[Statement, ...]
+    variant: Variant  # recommended variant
+    record: Record  # record of the run to ship
+    statements: tuple[Statement, ...]  # the recommendation and its reasons
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The rows that decide.
+    """The rows that decide."""
 
-    Attributes:
-        values: values (S, M) of one of `CRITERIA` for each seed and row, nan where a row does not count, by the names
-            of variant and metric.
-        rows: the rows in words, such as "606 validation rows".
-        held_out: whether these are rows other than those of the test split.
-    """
-
+    # values (S, M) of one of `CRITERIA` for each seed and row, nan where a row does not count, by the names of
+    # variant and metric
     values: Callable[[str, str], FloatArray]
-    rows: str
-    held_out: bool = True
+    rows: str  # the rows in words, such as "606 validation rows"
+    held_out: bool = True  # whether these are rows other than those of the test split
     _found: dict[tuple[str, str], float] = field(default_factory=dict, init=False, repr=False)
 
     def loss(self, variant: Variant, name: str) -> float:
@@ -69,6 +58,10 @@ class Evidence:
         gap = self.loss(variant, name) - self.loss(best, name)
         margins = {"log_loss": LOG_LOSS_MARGIN * self.loss(best, name), "ahd_at_1": MARGIN * _largest(variant)}
         return not gap > margins.get(name, MARGIN)  # nan where neither is known
+
+    def chance(self, variant: Variant, other: Variant, name: str) -> float:
+        """Share of draws of rows and seed in which one model of a variant is better than one of another."""
+        return chance_of_less(*(_sign(name) * self.values(each.name, name) for each in (variant, other)))
 
     def tie_break(self, variant: Variant) -> tuple[float, float]:
         """Log loss, then the tree distance as a share of the largest one less HOPS; lower is better.
@@ -138,9 +131,11 @@ def _reasons(
         return ["It is the only variant."]
     other = next((each for each in left if each is not chosen), ranked[ranked[0] is chosen])
     ours, others = (_text(_sign(metric) * evidence.loss(each, metric), metric) for each in (chosen, other))
+    chance = evidence.chance(chosen, other, metric)
     found = [
         f"It was chosen on {evidence.rows}: with some bad luck in seed and rows, one model of it has "
-        f"{CRITERIA[metric]} {ours} there, and one of {other.name} {others}."
+        f"{CRITERIA[metric]} {ours} there, and one of {other.name} {others}; it is the better one in {chance:.0%} of "
+        "draws of such rows."
     ]
     if chosen is not likely:
         found.append(f"It is simpler than {likely.name}, which is hardly better in any column.")

@@ -14,7 +14,6 @@ from hiercos.errors import FaultsError, suggestion
 from hiercos.metrics import RESULTS, MetricSpec, in_shown_order, metric_spec
 from hiercos.records import Record
 from hiercos.report.statements import Statement
-from hiercos.storage import csv_text
 
 
 @dataclass(frozen=True)
@@ -74,11 +73,6 @@ def figure(record: Record, name: str) -> float:
     """One figure of a record: a metric (nan if it was not measured), the training time or the number of epochs."""
     run = {"train_seconds": record.train_seconds, "epochs": record.epochs}
     return run[name] if name in run else record.metrics.get(name, math.nan)
-
-
-def results_csv(rows: Sequence[ResultRow]) -> str:
-    """Rows with the same keys as CSV with a header."""
-    return csv_text([list(rows[0]), *(row.values() for row in rows)])
 
 
 @dataclass(frozen=True)

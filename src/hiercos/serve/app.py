@@ -18,6 +18,7 @@ from hiercos.data import InputBatch
 from hiercos.decisions import Posterior, Rule
 from hiercos.errors import FaultsError
 from hiercos.model import AnswerColumns, answer_columns, answer_rows
+from hiercos.serve.app_review import add_label_studio, add_review
 from hiercos.serve.errors import ServeError, busy
 from hiercos.serve.guard import Guard, error_answer
 from hiercos.serve.requests import (
@@ -97,7 +98,7 @@ def create_app(service: Service) -> FastAPI:
         title="hiercos", docs_url=None, redoc_url=None, lifespan=lifespan, responses=FAULTS, redirect_slashes=False
     )
     app.state.service = service
-    for add in (add_page, add_predict, add_table, add_facts, add_state):
+    for add in (add_page, add_predict, add_table, add_facts, add_state, add_review, add_label_studio):
         add(app, service)
     for kind in (FaultsError, HTTPException, RequestValidationError, MultiPartException):
         app.add_exception_handler(kind, _refused)
@@ -231,7 +232,9 @@ def add_facts(app: FastAPI, service: Service) -> None:
     @app.get("/models", response_model=Told)
     async def models() -> Response:
         """Names of the models, the first of which answers by default, and the limits of requests."""
-        return JSONResponse({"models": list(service.models), "limits": service.shown_limits, "review": service.reviews})
+        return JSONResponse(
+            {"models": list(service.models), "limits": service.shown_limits, "review": service.review is not None}
+        )
 
     @app.get("/model", response_model=Told)
     async def model(model: ModelName = None) -> Response:

@@ -14,6 +14,7 @@ from hiercos.errors import FaultsError
 from hiercos.serve.errors import ServeError, busy
 from hiercos.serve.inference import Inference, Use
 from hiercos.serve.limits import Limits
+from hiercos.serve.review import Review
 from hiercos.serve.served_model import ServedModel
 from hiercos.serve.telemetry import Telemetry
 
@@ -33,6 +34,7 @@ class Service:
         token: bearer token of requests; "" for none.
         host: name or address that the service listens on.
         load: function that loads a model again.
+        review: queue to review; None for none.
     """
 
     def __init__(
@@ -43,7 +45,9 @@ class Service:
         token: str = "",
         host: str = "127.0.0.1",
         load: Load | None = None,
+        review: Review | None = None,
     ) -> None:
+        self.review = review
         self.models, self.limits, self.token = dict(models), limits or Limits(), token
         self.load = load or (lambda name: self.models[name])
         self.hosts = {*HOSTS, host.lower(), *filter(None, self.limits.hosts.lower().replace(" ", "").split(","))}
@@ -54,11 +58,6 @@ class Service:
     def shown_limits(self) -> dict[str, Any]:
         """The limits that clients should know."""
         return {name: value for name, value in asdict(self.limits).items() if name not in ("hosts", "log")}
-
-    @property
-    def reviews(self) -> bool:
-        """Whether there are rows to review."""
-        return False
 
     def served(self, name: str | None) -> ServedModel:
         """A model by its name, the first one by default; a `ServeError` with status 404 for an unknown name."""

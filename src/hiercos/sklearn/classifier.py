@@ -75,7 +75,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         width: width of the hidden layers; None for 512.
         dropout: dropout rate of the hidden layers; None for 0.1, or the method's own choice.
         effort: effort of the default method: "quick", "normal" or "best"; None for "normal".
-        memory: number of samples of each label that are kept, as features, for `extend`.
+        memory: number of samples of each label that are kept, as features, for `extend`; None for 20, up to 10 MB.
         random_state: seed, from 0 to 2^31 - 1, or generator for the initial weights, the order of the samples and
             dropout; None for 0.
         device: device for training and prediction: "cpu", "cuda", "mps" or "auto".
@@ -119,7 +119,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         width: int | None = None,
         dropout: float | None = None,
         effort: str | None = None,
-        memory: int = 0,
+        memory: int | None = None,
         random_state: Any = None,
         device: str = "cpu",
         verbose: bool = False,

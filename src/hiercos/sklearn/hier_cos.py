@@ -16,8 +16,9 @@ OPTIONS = ("alpha", "exponent", "direction", "penalty", "grouping", "below_label
 class HierCOSClassifier(HierarchicalClassifier):
     """Hier-COS as published: one orthonormal axis for each node, energy on the path of the class [sani2026].
 
+    Arguments that are not listed are those of `HierarchicalClassifier`.
+
     Args:
-        taxonomy: see `HierarchicalClassifier`.
         alpha: weight of the regulariser, see `HierCOSLoss`.
         exponent: see `HierCOSLoss`.
         direction: see `HierCOSLoss`.
@@ -26,17 +27,8 @@ class HierCOSClassifier(HierarchicalClassifier):
         below_label: see `HierCOSLoss`.
         basis: see `HierCOSHead`.
         rule: "none" (the published ranking), or another decision rule.
-        encoder: see `HierarchicalClassifier`.
         width: width of the transformation module; None for the number of nodes, as published.
         dropout: see `HierCOSHead`.
-        epochs: see `HierarchicalClassifier`.
-        batch_size: see `HierarchicalClassifier`.
-        learning_rate: see `HierarchicalClassifier`.
-        weight_decay: see `HierarchicalClassifier`.
-        memory: see `HierarchicalClassifier`.
-        random_state: see `HierarchicalClassifier`.
-        device: see `HierarchicalClassifier`.
-        verbose: see `HierarchicalClassifier`.
 
     Example:
         >>> import numpy as np
@@ -67,7 +59,7 @@ class HierCOSClassifier(HierarchicalClassifier):
         batch_size: int | None = None,
         learning_rate: float | None = None,
         weight_decay: float | None = None,
-        memory: int = 0,
+        memory: int | None = None,
         random_state: Any = None,
         device: str = "cpu",
         verbose: bool = False,

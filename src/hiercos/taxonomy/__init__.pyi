@@ -56,6 +56,7 @@ from .labels.reader import read_candidates as read_candidates
 from .labels.reader import read_sample_labels as read_sample_labels
 from .labels.reader import set_targets as set_targets
 from .labels.reader import single_nodes as single_nodes
+from .labels.reader import unusable_labels as unusable_labels
 from .operations import Floats as Floats
 from .operations import ancestor_matrix as ancestor_matrix
 from .operations import ancestor_sums as ancestor_sums

@@ -15,16 +15,18 @@ from hiercos.data import Dataset, TextArray
 from hiercos.encoders import FineTunedEncoder, LabelledVectors, ReadConfig
 from hiercos.errors import DataError
 from hiercos.methods import METHODS, Committee, MethodError, Model
-from hiercos.model import Classifier, Memory, ModelError, sample_scores, stacked_features
+from hiercos.model import Classifier, Memory, ModelError, sample_scores, stacked_features, stored_rule
+from hiercos.storage import opened
 from hiercos.taxonomy import IntArray, NodeLists, Taxonomy, TaxonomyChange
 from hiercos.training.features import Features, dataset_summary
+from hiercos.training.run_folder import HELD_OUT, tested_run
 from hiercos.training.settings import Settings
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 
-KEPT_SETTINGS: dict[str, Any] = {"width": None, "dropout": None, "effort": None, "published": True}
+KEPT_SETTINGS: dict[str, Any] = {"width": None, "dropout": None, "effort": None, "published": True, "folds": None}
 KEPT_SETTINGS |= {"standardize": False}  # of an extended model, which keeps its options and its features
 VALIDATION_STEP = 5  # every fifth remembered sample is used for validation
 
@@ -57,7 +59,7 @@ class GrowingAxis:
         return kept.movedim(0, dim)
 
 
-def extended_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
+def extended_model(model: Model, change: TaxonomyChange, seed: int = 0, *, anew: bool = False) -> Model:
     """A model over the new taxonomy that is to be trained on new data and a memory of old ones.
 
     See `grown_model`. Logistic regression is solved again, under a prior centred at the grown weights; where a solver
@@ -68,32 +70,25 @@ def extended_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model
         model: trained model over the old taxonomy, on the CPU.
         change: correspondence of the nodes.
         seed: seed of the new weights.
+        anew: whether to start from new weights, which have learned from no sample, in place of the grown ones.
     """
     METHODS.check_extendable(model.method)
-    if METHODS.grows(model.method):
-        return _kept_model(model, change, seed)
+    return _extended(model, change, seed, anew=anew)
+
+
+def _extended(model: Model, change: TaxonomyChange, seed: int, *, anew: bool) -> Model:
+    """See `extended_model`; members of a committee may be of any method."""
+    if METHODS.grows(model.method) and not anew:
+        grown = grown_model(model, change, seed)
+        grown.keep_weights()
+        return grown
+    torch.manual_seed(seed)
     extended = Model(change.new, model.in_features, model.method, model.options, projection=model.projection)
+    extended.standardize.load_state_dict(model.standardize.state_dict())
     if isinstance(model.head, Committee) and isinstance(extended.head, Committee):
-        torch.manual_seed(seed)
-        members = [_member(each, change, seed + place) for place, each in enumerate(model.head.models())]
+        members = [_extended(each, change, seed + place, anew=anew) for place, each in enumerate(model.head.models())]
         extended.head.continue_from(members, model.head.projection)
     return extended
-
-
-def _member(member: Model, change: TaxonomyChange, seed: int) -> Model:
-    """A member of a committee over the new taxonomy."""
-    if METHODS.grows(member.method):
-        return _kept_model(member, change, seed)
-    fresh = Model(change.new, member.in_features, member.method, member.options)
-    fresh.standardize.load_state_dict(member.standardize.state_dict())
-    return fresh
-
-
-def _kept_model(model: Model, change: TaxonomyChange, seed: int) -> Model:
-    """A grown model whose solver, if it has one, stays near the grown weights."""
-    grown = grown_model(model, change, seed)
-    grown.keep_weights()
-    return grown
 
 
 def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
@@ -189,8 +184,14 @@ class GrownFeatures(Features):
         """Equal weights."""
 
     def model(self, settings: Settings) -> Model:
-        """The model over the new taxonomy, see `extended_model`."""
-        return extended_model(self.stored.model, self.change, settings.seed)
+        """The model over the new taxonomy, see `extended_model`.
+
+        One that is validated on remembered samples, by which settings, the weights of members and the temperature are
+        chosen, starts anew: the old model has learned from these samples.
+        """
+        old = self.remembered("val")
+        anew = old is not None and len(old) > 0 and settings.refit is not False
+        return extended_model(self.stored.model, self.change, settings.seed, anew=anew)
 
     def summary(self) -> dict[str, object]:
         """Name, source, fingerprint and sizes of the new data, and the number of remembered samples."""
@@ -244,8 +245,8 @@ def grown_features(
     METHODS.check_extendable(method)
     if METHODS.traits(method).solved and memory is None and not _has_all_old_classes(dataset, change):
         raise ModelError(
-            f"method {method!r} finds its weights from all samples at once, so extending it needs training rows of "
-            "every old class, or a memory of them; hiercos train --memory keeps one"
+            f"method {method!r} finds its weights from all samples at once: expected training rows of every old class, "
+            "or a memory of them, which hiercos train keeps up to 10 MB, or with --memory N"
         )
     values = stored.features(dataset.inputs, config)
     return GrownFeatures(dataset, values, stored.encoder, stored=stored, change=change, memory=kept)
@@ -264,9 +265,10 @@ class GrowthAccuracy:
     new: NDArray[np.bool_]  # test rows of classes that the old taxonomy has not, shape (M_new,)
     # test rows of classes that the old taxonomy has, answered by the extended and by the old model, shape (2, M_old)
     old: NDArray[np.bool_]
-    # remembered samples of old classes that were kept for validation, answered by the extended model, shape
-    # (M_memory,); the old model was trained on them
-    remembered: NDArray[np.bool_]
+    # held-out samples of old classes, answered by models that have not learned from them but settings were chosen by,
+    # shape (M_held,)
+    held_out: NDArray[np.bool_]
+    before: NDArray[np.bool_]  # the same of the training of the old model, shape (M_before,)
 
     def lines(self) -> list[str]:
         """Sentences on the new and on the old classes, and on what cannot be measured."""
@@ -275,12 +277,10 @@ class GrowthAccuracy:
             lines = [f"New classes: {_share(self.new, 'test row')}."]
         if self.old.size:
             lines.append(f"Old classes: {_share(self.old[0], 'test row')}; the old model: {_percent(self.old[1])}.")
-        if self.remembered.size:
-            share = _share(self.remembered, "remembered sample")
-            lines.append(
-                f"Old classes: {share} kept for validation, which the old model was trained on: expect less on others."
-            )
-        if not self.old.size and not self.remembered.size:
+        elif self.held_out.size:
+            before = f"; before the extension: {_share(self.before, 'row')}" if self.before.size else ""
+            lines.append(f"Old classes: {_share(self.held_out, 'row')} held out while settings were chosen{before}.")
+        else:
             lines.append(
                 "Old classes: not measured, there are no test rows or remembered samples of them; hiercos evaluate "
                 "measures the model on other data."
@@ -296,20 +296,28 @@ def _percent(right: NDArray[np.bool_]) -> str:
     return f"{100 * right.mean():.2f}%"
 
 
-def growth_accuracy(fabric: Fabric, data: GrownFeatures, folder: Path) -> GrowthAccuracy:
+def growth_accuracy(fabric: Fabric, data: GrownFeatures, folder: Path, old: Path) -> GrowthAccuracy:
     """Measure the extended model of a folder, and on old classes the old model, each under its own rule.
 
     Args:
         fabric: launched Fabric with the device and precision.
         data: new data and the memory that the model was trained on.
         folder: folder of the extended model.
+        old: folder of the old model.
     """
     extended, is_old = Classifier.load(folder), data.change.old_nodes[data.taxonomy.leaves] >= 0  # (C,)
     right, labels = _right_answers(fabric, extended, data, data.samples("test"))
-    kept, remembered = data.remembered("val"), np.zeros((2, 0), dtype=bool)
-    if kept is not None:
-        remembered, _ = _right_answers(fabric, extended, data, LabelledVectors(kept.features, kept.labels))
-    return GrowthAccuracy(right[0, ~is_old[labels]], right[:, is_old[labels]], remembered[0])
+    (held_out, of), (before, _) = (_held_out_answers(each) for each in (folder, old))
+    return GrowthAccuracy(right[0, ~is_old[labels]], right[:, is_old[labels]], held_out[is_old[of]], before)
+
+
+def _held_out_answers(folder: Path) -> tuple[NDArray[np.bool_], IntArray]:
+    """Whether the answers to the stored held-out samples of a model's training are right, and their classes, (M,)."""
+    files = opened(folder)
+    if HELD_OUT not in files:
+        return np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int64)
+    run = tested_run(folder, held_out=True)
+    return stored_rule(files)(run.posterior).classes == run.labels, run.labels
 
 
 def _right_answers(
@@ -344,5 +352,5 @@ def forgetting_notes(data: GrownFeatures) -> list[str]:
         return []
     return [
         f"{data.dataset.source}: no sample of an old class is trained on, so the model will forget the old classes; "
-        "hiercos train --memory keeps samples for this."
+        "a memory of old samples prevents this."
     ]

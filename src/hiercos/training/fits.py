@@ -18,7 +18,7 @@ from hiercos.decisions import rule as named_rule
 from hiercos.encoders import random_state_kept
 from hiercos.methods import METHODS, Model, folds
 from hiercos.model import Classifier, ClassScores, sample_scores
-from hiercos.records import MEMBERS, Record, run_identity
+from hiercos.records import MEMBERS, Record, RunError, run_identity
 from hiercos.training.calibrate import HeldOut
 from hiercos.training.checkpoint import RunProgress
 from hiercos.training.committee.runs import MemberCallback
@@ -29,7 +29,7 @@ from hiercos.training.settings import Settings
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-CROSS_FITS = 3  # models that calibrate where there is nothing to validate on, each learning from the other parts
+CROSS_FITS = 3  # models that calibrate where there is nothing to validate on, unless `folds` says how many
 FEWEST_OF_PART = 4  # samples of a part; with fewer, nothing is calibrated
 
 
@@ -77,6 +77,11 @@ class Run:
         return {"none": named_rule("none"), self.rule.name: self.rule} | {
             name: named_rule(name) for name in self.reported
         }
+
+    @property
+    def parts(self) -> int:
+        """Number of parts of a cross-fitting."""
+        return self.settings.folds or CROSS_FITS
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -139,9 +144,9 @@ def cross_fits(run: Run) -> FirstFit:
     """Fit on the samples outside each part, and score the part; nothing where samples are too few."""
     dataset = run.given.dataset
     rows = dataset.training_rows
-    if len(rows) < CROSS_FITS * FEWEST_OF_PART or dataset.label_sets is not None or run.given.fine_tunes:
+    if len(rows) < run.parts * FEWEST_OF_PART or dataset.label_sets is not None or run.given.fine_tunes:
         return FirstFit()
-    masks = folds(dataset.labels[rows], CROSS_FITS, run.settings.seed)
+    masks = folds(dataset.labels[rows], run.parts, run.settings.seed)
     if any(len(np.unique(dataset.labels[rows[~mask]])) < 2 for mask in masks):
         return FirstFit()
     solved = METHODS.traits(run.settings.method).solved
@@ -151,7 +156,7 @@ def cross_fits(run: Run) -> FirstFit:
         split[rows[mask]] = "val"
         features = run.given.with_split(split).for_method(run.settings)
         model = features.model(run.settings)
-        run.fit(model, features, f"part {number} of {CROSS_FITS}", validate=not solved)
+        run.fit(model, features, f"part {number} of {run.parts}", validate=not solved)
         parts.append(sample_scores(run.fabric, model, features.samples("val")))
         courses.append(model.course)
     known = [course for course in courses if course is not None]
@@ -181,12 +186,22 @@ def refits(features: AnyFeatures, settings: Settings) -> bool:
 
 
 def final_features(features: AnyFeatures, settings: Settings) -> AnyFeatures:
-    """Features of the final model of a training: if it refits, validation samples belong to the training split.
+    """Features of the final model of a training: if it refits, validation samples belong to the training split."""
+    if len(features.samples("val")) and refits(features, settings):
+        features = without_validation(features, settings)
+    return features.for_method(settings)
+
+
+def without_validation(features: AnyFeatures, settings: Settings) -> AnyFeatures:
+    """Features whose validation samples belong to the training split.
 
     Those labelled with an inner node do only if the method can learn from them.
+
+    Raises:
+        RunError: for a cross-fitting of a trained backbone.
     """
+    if settings.folds and features.fine_tunes:
+        raise RunError(f"folds {settings.folds}: expected a frozen backbone, texts or vectors")
     data = features.dataset
     learnable = (data.labels < data.taxonomy.num_classes) | METHODS.takes_inner_labels(settings.method)
-    if "val" in data.split and refits(features, settings):
-        features = features.with_split(np.where((data.split == "val") & learnable, "train", data.split))
-    return features.for_method(settings)
+    return features.with_split(np.where((data.split == "val") & learnable, "train", data.split))

@@ -23,7 +23,7 @@ from hiercos.taxonomy import Floats
 from hiercos.training.calibrate import Calibration
 from hiercos.training.checkpoint import Epoch, RunProgress
 from hiercos.training.features import AnyFeatures, taxonomy_summary
-from hiercos.training.fits import CROSS_FITS, Run, Trained
+from hiercos.training.fits import Run, Trained
 from hiercos.training.run_folder import (
     HELD_OUT,
     SCORES,
@@ -104,7 +104,7 @@ def _record(run: Run, features: AnyFeatures, progress: RunProgress, metrics: dic
             "rows": len(features.dataset.training_rows),
             "held_out": f"{rows} validation rows of the model before the last fit"
             if rows
-            else f"{CROSS_FITS} cross-fits",
+            else f"{run.parts} cross-fits",
         },
     )
 

@@ -57,8 +57,11 @@ class Settings:
         published: whether width, dropout and other options are those of the paper unless they are given.
         refit: whether the final model learns from the validation samples, too: a method with a solver is solved
             again, any other is trained again. "auto" for what gains (docs/training.md); always without such samples.
+        folds: parts of a cross-fitting that chooses and calibrates in place of the validation samples, from which every
+            model then learns; None to validate, or for 3 parts where there are no such samples.
         targets: whether samples are set aside for an exact guarantee of the targets of back-off.
-        memory: number of training samples of each label that the model keeps, as features, for `extend`.
+        memory: number of training samples of each label that the model keeps, as features, for `extend`; None for 20,
+            or fewer where these would take more than 10 MB.
         keep_inputs: whether the folder keeps samples: the texts or images of the worst mistakes for the report, and
             the memory.
         dim: largest number of dense features of sparse vectors, for methods that do not take these as they are.
@@ -91,8 +94,9 @@ class Settings:
     effort: Effort | None = None
     published: bool = False
     refit: bool | Literal["auto"] = "auto"
+    folds: int | None = None
     targets: bool = False
-    memory: int = 0
+    memory: int | None = None
     keep_inputs: bool = True
     dim: int = 256
     precision: Precision = "32-true"
@@ -222,7 +226,7 @@ def check_shared_options(settings: Settings, method: str) -> None:
 
 
 LEAST = {"epochs": 1, "patience": 1, "max_epochs": 1, "batch_size": 2, "weight_decay": 0, "width": 1, "dropout": 0}
-LEAST |= {"memory": 0, "dim": 1, "backbone_learning_rate": 0}
+LEAST |= {"folds": 2, "memory": 0, "dim": 1, "backbone_learning_rate": 0}
 SHARED_OPTIONS = ("width", "dropout", "effort")  # options of several methods that are settings, too
 UNTYPED = ("options", "class_prior")  # fields whose values are checked where they are used
 FIELDS = tuple(entry.name for entry in dataclasses.fields(Settings))
@@ -233,7 +237,8 @@ OWN_OPTIONS = {  # settings with an option of their own name in commands, and it
     "batch_size": "Samples in a batch.",
     "learning_rate": "Peak learning rate.",
     "effort": "Effort of the default method: quick (linear heads alone), normal or best.",
-    "memory": "Training samples of each label kept in the model, for hiercos extend.",
+    "memory": "Training samples of each label kept in the model, for hiercos extend; 0 for none.",
+    "folds": "Parts of a cross-fitting that chooses in place of the validation samples, which are learned from.",
     "seed": "Seed of the (first) run.",
     "precision": f"{', '.join(PRECISIONS)}.",
 }

@@ -17,7 +17,7 @@ from hiercos.records import RunError
 from hiercos.training.calibrate import HeldOut, calibrate, class_weights
 from hiercos.training.candidates import drawn_candidates
 from hiercos.training.features import AnyFeatures, Features, features_of
-from hiercos.training.fits import Run, Trained, final_fit, first_fit
+from hiercos.training.fits import Run, Trained, final_fit, first_fit, without_validation
 from hiercos.training.loop import TrainingCallback
 from hiercos.training.run_records import finished, tested
 from hiercos.training.settings import Settings
@@ -66,6 +66,8 @@ def train(
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
     if data.dataset.candidates is not None:
         data = drawn_candidates(_fixed(data), lambda part: _model_of(part, settings, fabric))
+    if settings.folds:
+        data = without_validation(data, settings)
     rows, images = len(data.dataset.training_rows), data.dataset.kind == "images"
     settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images)
     run = Run(fabric, data, settings, folder, tuple(rules), temperature, resume, callback)
@@ -128,9 +130,13 @@ def _check(features: AnyFeatures, settings: Settings) -> None:
 
 
 def _memory(features: AnyFeatures, settings: Settings) -> Memory | None:
-    """Training samples to remember; None if none are wanted."""
+    """Training samples to remember; None if none are wanted, or possible."""
     rows = features.samples("train")
-    if not (settings.memory and settings.keep_inputs) or not isinstance(rows, LabelledVectors):
+    if settings.memory == 0 or not settings.keep_inputs:
+        return None
+    if not isinstance(rows, LabelledVectors) or rows.label_sets is not None:
         return None
     held = rows.to(torch.device("cpu"))
+    if settings.memory is None:
+        return Memory.small(held.features, held.labels, seed=settings.seed)
     return Memory.choose(held.features, held.labels, settings.memory, seed=settings.seed)

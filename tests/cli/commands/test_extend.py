@@ -209,8 +209,8 @@ def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     assert extended(model, larger, new, "extended", *FAST, "--epochs", "20") == 0
     told = capsys.readouterr().err
     shares = re.search(
-        r"New classes: top-1 (.+)% of 8 test rows.\nOld classes: top-1 (.+)% of 6 remembered samples kept for "
-        r"validation, which the old model was trained on: expect less on others\.\n",
+        r"New classes: top-1 (.+)% of 8 test rows.\nOld classes: top-1 (.+)% of 6 rows held out while settings were "
+        r"chosen; before the extension: top-1 (.+)% of 24 rows\.\n",
         told,
     )
     assert shares is not None
@@ -222,7 +222,9 @@ def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
 def test_one_new_class_without_a_memory_is_learned_with_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = trained(OLD, write_data(tmp_path / "old.npz", ["cat", "dog", "car"]), *settings("cross-entropy"))
+    model = trained(
+        OLD, write_data(tmp_path / "old.npz", ["cat", "dog", "car"]), "--memory", "0", *settings("cross-entropy")
+    )
     capsys.readouterr()
     for names, expected in (
         (["fish"], ["Old classes: not measured, there are no test rows or", "the model will forget the old classes;"]),
@@ -288,11 +290,11 @@ def test_a_model_whose_weights_are_solved_needs_old_samples_to_be_extended(
         ("haframe", "method 'haframe' cannot be extended; methods that can: "),
         (
             "committee",
-            "method 'committee' finds its weights from all samples at once, so extending it needs training rows",
+            "method 'committee' finds its weights from all samples at once: expected training rows of every old class,",
         ),
     ):
         shutil.rmtree(tmp_path / "model", ignore_errors=True)
-        model = trained(OLD, old, *settings(method))
+        model = trained(OLD, old, "--memory", "0", *settings(method))
         capsys.readouterr()
         assert extended(model, NEW, new, "out") == 2
         assert message in capsys.readouterr().err
@@ -303,7 +305,7 @@ def test_a_model_whose_weights_are_solved_needs_old_samples_to_be_extended(
 
 def test_what_cannot_be_extended_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
-    model = trained(OLD, old, "--method", "cross-entropy", "--epochs", "1")
+    model = trained(OLD, old, "--method", "cross-entropy", "--epochs", "1", "--memory", "0")
     assert extended(model, Taxonomy.from_paths([("x", "y"), ("x", "z")]), old, "out") == 2
     assert "expected nodes of the model's taxonomy, none has the same id or path" in capsys.readouterr().err
     assert extended(model, OLD, old, "out", "--memory", "5") == 2

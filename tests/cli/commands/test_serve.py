@@ -1,6 +1,8 @@
 """`hiercos serve` as a process."""
 
+import csv
 import json
+import os
 import re
 import shutil
 import signal
@@ -13,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hiercos.cli.app import run
@@ -39,9 +42,9 @@ def server(*words: str, code: str = "") -> Iterator[tuple[str, "subprocess.Popen
             process.kill()
 
 
-def post(address: str, body: Any) -> Any:
+def post(address: str, body: Any, path: str = "predict") -> Any:
     request = urllib.request.Request(
-        f"{address}/predict", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        f"{address}/{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
@@ -102,12 +105,42 @@ def test_an_onnx_file_is_served_without_torch(model: Path, tmp_path: Path) -> No
     assert (answer["model"], answer["answers"][0]["level_1"]) == ("toy", "pet")
 
 
+KILLS = int(os.environ.get("HIERCOS_KILLS", "5"))
+
+
+@pytest.mark.long
+def test_no_acknowledged_decision_is_lost_when_the_server_is_killed(model: Path, tmp_path: Path) -> None:
+    words = [f"furry {a}{b}{a}{b} thing" for a in "abcdefghijklmnop" for b in "abcdefghijklmnop"]
+    (tmp_path / "rows.csv").write_text("\n".join(["text", *words]))
+    queue, feedback = str(tmp_path / "queue.csv"), tmp_path / "corrections.jsonl"
+    assert run(["review", str(model), str(tmp_path / "rows.csv"), "--output", queue, "--rows", "256"]) == 0
+    acknowledged: list[tuple[int, str]] = []
+    random = np.random.default_rng(0)
+    for kill in range(KILLS):
+        with server(str(model), "--queue", queue, "--feedback", str(feedback)) as (address, process):
+            threading.Timer(random.uniform(0.05, 0.6), process.kill).start()
+            for place in range(256):
+                body = {"place": place, "decision": "node", "node": "cat", "who": f"ann {kill}"}
+                try:
+                    post(address, body, "review/decisions")
+                except OSError:
+                    break
+                acknowledged.append((place, body["who"]))
+    written = [json.loads(line) for line in feedback.read_text().splitlines() if line.endswith("}")]
+    texts = [row["text"] for row in csv.DictReader(Path(queue).read_text().splitlines())]
+    found = {(texts.index(each["text"]), each["who"]) for each in written}
+    assert len(acknowledged) > KILLS
+    assert {*acknowledged} <= found
+    assert len(found) <= len(acknowledged) + KILLS  # at most the one that was being written
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["MODEL", "MODEL"], "two models are called 'model'"),
         (["nowhere"], "there is no such folder"),
         (["MODEL", "--set", "rowz=1"], "did you mean 'rows'"),
+        (["MODEL", "--queue", "queue.csv"], "expected --feedback with it"),
         (["MODEL", "--host", "256.0.0.1"], "256.0.0.1"),
     ],
 )

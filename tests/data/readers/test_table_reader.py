@@ -116,11 +116,11 @@ def test_empty_paths_and_faulty_images_are_named_by_row(folder: Path) -> None:
     assert fault_of(write(path, path.read_bytes() + b"\n ,cat,test")) == "t.csv: row 7: the path is empty"
 
 
-def test_labels_are_named_by_their_own_row_when_others_were_skipped(folder: Path) -> None:
+def test_splits_are_named_by_their_own_row_when_others_were_skipped(folder: Path) -> None:
     path = table(folder)
     write(folder / "a.png", b"text")
-    write(path, path.read_bytes().replace(b"c/c.png,car", b"c/c.png,cow"))
-    assert fault_of(path, on_error="skip") == "t.csv: row 4: unknown label 'cow'"
+    write(path, path.read_bytes().replace(b"c/c.png,car,val", b"c/c.png,car,dev"))
+    assert fault_of(path, on_error="skip").startswith("t.csv: row 4: expected train, val or test as the split, got")
 
 
 def test_another_way_to_treat_faults_is_refused(folder: Path) -> None:

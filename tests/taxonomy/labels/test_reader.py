@@ -257,3 +257,10 @@ def test_rows_are_taken_with_notes_of_their_own() -> None:
     assert taken.nodes.tolist() == [0, 3]
     assert taken.notes[0].startswith("toy.csv: 0 of 2 samples have several labels")
     assert single_nodes(np.array([[2, 2]])).tolist() == [-1]
+
+
+def test_a_suggestion_is_a_path_where_its_name_is_not_unique() -> None:
+    tree = Taxonomy.from_paths([("gui", "window"), ("tk", "window"), ("tk", "button")])
+    for label, nearest in (("windw", "(gui|tk) > window"), ("buton", "button")):
+        with pytest.raises(DataError, match=f"the nearest known label is '{nearest}'$"):
+            LabelReader(tree).read([label], source="")

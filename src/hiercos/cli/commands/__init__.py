@@ -20,6 +20,7 @@ COMMANDS: Registry[Callable[..., None] | typer.Typer] = Registry(
         "train": "hiercos.cli.commands.train:train",
         "extend": "hiercos.cli.commands.extend:extend",
         "predict": "hiercos.cli.commands.predict:predict",
+        "review": "hiercos.cli.commands.review:review",
         "serve": "hiercos.cli.commands.serve:serve",
         "recode": "hiercos.cli.commands.recode:recode",
         "evaluate": "hiercos.cli.commands.evaluate:evaluate",

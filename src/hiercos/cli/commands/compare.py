@@ -189,6 +189,8 @@ def compare(
     """
     for group in (shown, search, training, variants):
         group.check()
+    if "folds" in training.given and (search.tune or search.shots):
+        raise OptionError("--folds cannot be combined with --tune or --shots, which choose on validation rows")
     options.check_out(out)
     columns.check(data)
     device_options.check_names()

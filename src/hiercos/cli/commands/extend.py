@@ -16,12 +16,8 @@ from hiercos.cli.options.training import ExtensionOptions
 from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
     from hiercos.model import Classifier, Memory
-    from hiercos.records import Record
     from hiercos.taxonomy import TaxonomyChange
-    from hiercos.training import GrownFeatures
 
 
 @grouped
@@ -45,12 +41,13 @@ def extend(
     ] = None,
     format: TableFormat = "table",
     workers: options.Workers = 0,
+    corrections: options.Corrections = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an unfinished run in --out.")] = False,
 ) -> None:
     """Extend a model to a taxonomy with new, renamed or moved nodes, and train it on labelled data.
 
     Nodes are matched by id, then by path, and the result is reported before the training. Matched nodes keep their
-    weights, new ones start from their parent's. hiercos train --memory keeps samples that are trained on again.
+    weights, new ones start from their parent's. Samples that hiercos train kept (--memory) are trained on again.
     """
     check_format(format, None)
     options.check_out(out)
@@ -61,10 +58,11 @@ def extend(
     check_model_folder(model)  # before torch is imported
     DataOptions(taxonomy=taxonomy).check(data)
     from hiercos.cli.display.progress import training_callback
-    from hiercos.data import completed, load_dataset
+    from hiercos.cli.display.tables import print_records
+    from hiercos.data import completed, load_dataset, with_corrections
     from hiercos.encoders import ReadConfig
     from hiercos.taxonomy import open_taxonomy, taxonomy_change
-    from hiercos.training import extension_settings, forgetting_notes, grown_features
+    from hiercos.training import extension_settings, forgetting_notes, grown_features, growth_accuracy
     from hiercos.training import train as train_model
 
     stored, tree = loading.load(model), open_taxonomy(taxonomy)
@@ -77,6 +75,8 @@ def extend(
     settings = extension_settings(stored, replace(given, memory=per_class))
     found = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), purpose="extend")
     dataset = completed(found, targets=settings.targets)
+    if corrections is not None:
+        dataset = with_corrections(dataset, corrections)
     say(*dataset.notes)
     with device_options.processes() as fabric:
         reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))
@@ -85,17 +85,10 @@ def extend(
         callback = training_callback(settings)
         trained = train_model(features, settings, fabric=fabric, folder=out, resume=resume, callback=callback)
         if fabric.is_global_zero:
-            _show(trained.records[stored.rule.name], fabric, features, out, format)
-
-
-def _show(record: "Record", fabric: "Fabric", data: "GrownFeatures", out: Path, format: str) -> None:
-    """Print the results of the test rows, and the accuracy on the new and on the old classes."""
-    from hiercos.cli.display.tables import print_records
-    from hiercos.training import growth_accuracy
-
-    if len(data.dataset.rows("test")) or format != "table":
-        print_records([record], format)
-    say(*growth_accuracy(fabric, data, out).lines(), f"The extended model is in {out}.")
+            record = trained.records[stored.rule.name]
+            if len(dataset.rows("test")) or format != "table":
+                print_records([record], format)
+            say(*growth_accuracy(fabric, features, out, model).lines(), f"The extended model is in {out}.")
 
 
 def _report_change(change: "TaxonomyChange", taxonomy: Path) -> None:

@@ -1,4 +1,4 @@
-"""`hiercos serve`: models behind HTTP."""
+"""`hiercos serve`: models behind HTTP, with a page."""
 
 import logging
 import os
@@ -10,7 +10,7 @@ import typer
 
 from hiercos.cli.app import TerminatedError
 from hiercos.cli.model_loading import open_model
-from hiercos.cli.options.common import LoadOptions, check_model_folder, named_texts
+from hiercos.cli.options.common import LoadOptions, check_model_folder, check_target, named_texts
 from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped, say
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ def serve(
     ],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 8000,
+    queue: Annotated[
+        Path | None, typer.Option(help="Rows of hiercos review to decide on, on the page.", show_default=False)
+    ] = None,
+    feedback: Annotated[
+        Path | None, typer.Option(help="File to which decisions are appended.", show_default=False)
+    ] = None,
     device_options: DeviceOptions,
     loading: LoadOptions,
     set_: Annotated[
@@ -37,13 +43,16 @@ def serve(
         typer.Option("--set", help="A limit as name=value, see docs/serve.md; repeatable.", show_default=False),
     ] = None,
 ) -> None:
-    """Serve models over HTTP: a JSON interface described in /openapi.json.
+    """Serve models over HTTP: a JSON interface described in /openapi.json, and a page at /.
 
     If the environment variable HIERCOS_TOKEN is set, requests must carry it. The signal HUP loads the models again.
     """
     named = named_models(models)
+    if (queue is None) != (feedback is None):
+        raise OptionError("--queue: expected --feedback with it, and the other way round")
+    check_target("--feedback", feedback)
     try:
-        from hiercos.serve import Limits, Service, run_server, served_model
+        from hiercos.serve import Limits, Review, Service, read_queue, run_server, served_model
     except ModuleNotFoundError as error:
         raise OptionError(f"hiercos serve needs {error.name}: pip install 'hiercos[serve]'") from error
     limits = Limits.of_texts(named_texts(set_, "--set"))
@@ -54,8 +63,9 @@ def serve(
         model, config = open_model(named[name], device_options, loading, batch_size=None, workers=0)
         return served_model(name, named[name], model, config)
 
+    review = None if queue is None or feedback is None else Review(read_queue(queue), feedback)
     loaded = {name: load(name) for name in named}
-    service = Service(loaded, limits, token=os.environ.get(TOKEN, ""), host=host, load=load)
+    service = Service(loaded, limits, token=os.environ.get(TOKEN, ""), host=host, load=load, review=review)
     with suppress(KeyboardInterrupt, TerminatedError):  # what the server raises again when it has finished
         run_server(service, host, port, lambda address: say(f"Serving {', '.join(named)} at {address}"))
     say("Stopped; every accepted request was answered.")

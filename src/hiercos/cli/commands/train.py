@@ -34,6 +34,7 @@ def train(
         bool,
         typer.Option("--no-test", help="Without a split in DATA, learn from 90% of it and set aside no test rows."),
     ] = False,
+    corrections: options.Corrections = None,
     no_inputs: Annotated[
         bool, typer.Option("--no-inputs", help="Keep no text, image or remembered sample in --out, for private data.")
     ] = False,
@@ -53,7 +54,8 @@ def train(
     settings = training.settings(
         device_options.precision, backbone=inputs.backbone, trains_backbone=inputs.unfreeze, **others
     )
-    dataset = columns.read(data, purpose="train", test=not no_test, targets=settings.targets)
+    chosen = {"test": not no_test, "targets": settings.targets, "corrections": corrections}
+    dataset = columns.read(data, purpose="train", **chosen)
     from hiercos.cli.display.progress import training_callback
     from hiercos.training import train as train_model
 

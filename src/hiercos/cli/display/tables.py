@@ -67,17 +67,11 @@ def left_out_note(headings: Sequence[str], width: int, full: str) -> str:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows of texts under a heading.
+    """Rows of texts under a heading."""
 
-    Attributes:
-        rows: the headings, then the rows.
-        right: whether each column is aligned to the right, as numbers are.
-        styles: style of each cell, as rich names them; none by default.
-    """
-
-    rows: Sequence[Sequence[str]]
-    right: Sequence[bool]
-    styles: Sequence[Sequence[str]] = ()
+    rows: Sequence[Sequence[str]]  # the headings, then the rows
+    right: Sequence[bool]  # whether each column is aligned to the right, as numbers are
+    styles: Sequence[Sequence[str]] = ()  # style of each cell, as rich names them; none by default
 
     @property
     def width(self) -> int:

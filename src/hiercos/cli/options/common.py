@@ -32,6 +32,10 @@ CsvSafe = Annotated[
     bool,
     typer.Option("--csv-safe", help="Put ' before CSV cells that a spreadsheet would run (=, +, -, @ at the start)."),
 ]
+Corrections = Annotated[
+    Path | None,
+    typer.Option(help="Decisions of hiercos serve --feedback, as more training rows.", show_default=False),
+]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hiercos.report import Recommendation, Results, Statement
 
 FLATTERED = "the test rows themselves, which flatters it, because a run has stored no others"
+FEW_ROWS = 300  # validation rows, with fewer of which cross-fitting is worth its time
 SLOW_ENTRIES = 5_000_000  # ranked classes of a variant's rows and seeds that take some seconds
 
 
@@ -94,6 +95,8 @@ def recommended(
         say("Comparing the variants row by row, by HOPS and log loss too: with this many classes it takes a while.")
     kind = "validation" if records[0].data["sizes"]["val"] else "held-out training"
     rows = f"{count} {kind} rows" if held_out else FLATTERED
+    if held_out and kind == "validation" and count < FEW_ROWS:
+        rows += " (few; --folds 5 lets all training rows choose)"
     variants = summarize(tested.answered(records))
     evidence = Evidence(deciding.values, rows, held_out)
     advised = recommend(variants, evidence, tested.difference, tests=tests, purpose=purpose)

@@ -103,7 +103,9 @@ class InputOptions:
         Path | None,
         typer.Option(help="Folder of built-in data, or of the images of a table.", show_default=False),
     ] = None
-    on_error: Annotated[str, typer.Option(help="Unreadable images, empty texts: fail, or skip with a note.")] = "fail"
+    on_error: Annotated[
+        str, typer.Option(help="Unreadable images, empty texts, unknown labels: fail, or skip with a note.")
+    ] = "fail"
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,13 @@ class DataOptions(ColumnOptions):
             check_taxonomy_source(self.taxonomy)
 
     def read(
-        self, source: str, *, purpose: "Purpose" = "compare", test: bool = True, targets: bool = False
+        self,
+        source: str,
+        *,
+        purpose: "Purpose" = "compare",
+        test: bool = True,
+        targets: bool = False,
+        corrections: Path | None = None,
     ) -> "Dataset":
         """Read the data set, and complete its split; notes about it go to stderr.
 
@@ -139,13 +147,16 @@ class DataOptions(ColumnOptions):
             purpose: purpose of the data, see `Dataset`.
             test: whether to choose test samples, too, if the data have no split.
             targets: whether to set samples aside for the targets of back-off.
+            corrections: file of decisions whose rows are learned from; None for none.
         """
         from hiercos.cli.display.progress import checking_lines
-        from hiercos.data import completed, degenerate_notes, load_dataset
+        from hiercos.data import completed, degenerate_notes, load_dataset, with_corrections
 
         given = dataclasses.asdict(self)
         found = load_dataset(source, **given, callback=checking_lines(), purpose=purpose, test=test)
         dataset = completed(found, test=test, targets=targets)
+        if corrections is not None:
+            dataset = with_corrections(dataset, corrections)
         say(*dataset.notes, *degenerate_notes(dataset))
         return dataset
 

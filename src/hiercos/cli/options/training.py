@@ -148,11 +148,11 @@ def record_words(record: "Record") -> list[str]:
 COMMON = ("epochs", "batch_size", "learning_rate", "seed")
 
 
-class TrainingOptions(setting_options(*COMMON, "effort")):  # type: ignore[misc]
+class TrainingOptions(setting_options(*COMMON, "effort", "folds")):  # type: ignore[misc]
     """Options of training several methods."""
 
 
-class ModelOptions(setting_options("method", "rule", *COMMON, "effort", "memory")):  # type: ignore[misc]
+class ModelOptions(setting_options("method", "rule", *COMMON, "effort", "folds", "memory")):  # type: ignore[misc]
     """Options of training one model."""
 
 

@@ -116,7 +116,8 @@ def _logistic(taxonomy: Taxonomy, in_features: int, shares: Sequence[float]) -> 
 class LogisticSolver:
     """Solves a linear head along the tree, under the prior with the smallest log-loss on held-out samples.
 
-    The prior is chosen in the first call; later calls keep it.
+    The prior is chosen in the first call, by weights that start from 0: earlier weights may have learned from the
+    held-out samples. Later calls keep it.
 
     Attributes:
         head: layer to set.
@@ -146,10 +147,10 @@ class LogisticSolver:
         """See `Solver`; without enough validation samples, small data are cross-validated."""
         start = None
         if self.prior is None:
-            self.prior, start = choose_prior(train, val, self.taxonomy, self.shares, seed=seed, earlier=self.earlier)
+            self.prior, start = choose_prior(train, val, self.taxonomy, self.shares, seed=seed)
         prior = self.prior
         problem = path_problem(train, self.taxonomy, self.earlier, prior.scaling)
-        weight, bias = problem.layer(problem.solve(prior, start))
+        weight, bias = problem.layer(problem.solve(prior, start if self.earlier is None else None))
         if self.earlier is not None:
             weight, bias = weight + self.earlier.weight, bias + self.earlier.bias
         self.head.set(weight, bias)
@@ -186,7 +187,6 @@ def choose_prior(
     shares: Sequence[float],
     *,
     seed: int,
-    earlier: EarlierLayer | None = None,
 ) -> tuple[Prior, Solution | None]:
     """The prior with the smallest log-loss on validation samples; if these are few, plus that of a cross-validation.
 
@@ -200,7 +200,6 @@ def choose_prior(
         taxonomy: the tree or graph.
         shares: shares of the variance in inner nodes to choose from.
         seed: seed of the folds.
-        earlier: weights that the prior is centred at; None for zeros.
 
     Returns:
         The prior, and a solution on all training samples to start from; None without validation samples.
@@ -218,7 +217,7 @@ def choose_prior(
     if not parts:
         share = min(DEFAULT_PRIOR.shared, max(shares)) if taxonomy.height > 1 else 0.0
         return replace(default_prior(train.features), shared=share), None
-    searches = [(PriorSearch(learned, held_out, taxonomy, earlier), weight) for learned, held_out, weight in parts]
+    searches = [(PriorSearch(learned, held_out, taxonomy), weight) for learned, held_out, weight in parts]
 
     def loss(prior: Prior) -> float:
         return sum(weight * search.loss(prior) for search, weight in searches)
@@ -280,16 +279,12 @@ class PriorSearch:
         train: samples to solve on.
         val: held-out samples of the loss.
         taxonomy: the tree.
-        earlier: weights that the priors are centred at; None for zeros.
     """
 
-    def __init__(
-        self, train: LabelledFeatures, val: LabelledFeatures, taxonomy: Taxonomy, earlier: EarlierLayer | None = None
-    ) -> None:
-        self.train, self.taxonomy, self.earlier = train, taxonomy, earlier
-        self.val, self.offsets = val, 0 if earlier is None else earlier.logits(val)
+    def __init__(self, train: LabelledFeatures, val: LabelledFeatures, taxonomy: Taxonomy) -> None:
+        self.train, self.taxonomy, self.val = train, taxonomy, val
         self.scaling = SCALINGS[0]
-        self.problem = path_problem(train, taxonomy, earlier, self.scaling)
+        self.problem = path_problem(train, taxonomy, None, self.scaling)
         self.solutions: dict[float, Solution] = {}  # the last one for each scaling
 
     def start(self, scaling: float) -> Solution | None:
@@ -299,7 +294,7 @@ class PriorSearch:
         """
         if scaling != self.scaling:
             before, last = self.problem.features.scale, self.solutions.get(self.scaling)
-            self.scaling, self.problem = scaling, path_problem(self.train, self.taxonomy, self.earlier, scaling)
+            self.scaling, self.problem = scaling, path_problem(self.train, self.taxonomy, None, scaling)
             if last is not None and scaling not in self.solutions:
                 ratio = self.problem.features.scale / before
                 self.solutions[scaling] = replace(last, coefficients=last.coefficients * ratio)
@@ -311,8 +306,7 @@ class PriorSearch:
         solution = self.problem.solve(prior, start, most_steps=SEARCH_STEPS)
         self.solutions[prior.scaling] = solution
         weight, bias = (part.numpy() for part in self.problem.layer(solution))
-        logits = self.val.features @ weight.T + bias + self.offsets
-        return held_out_loss(logits, self.val.labels, self.val.weights)
+        return held_out_loss(self.val.features @ weight.T + bias, self.val.labels, self.val.weights)
 
 
 def log_probabilities(logits: Floats) -> Floats:

@@ -290,6 +290,82 @@ async function receive(answer, name) {
   $("download").replaceChildren(`${total.toLocaleString()} rows are answered. `, link);
 }
 
+// ---- the review of a queue ----
+const review = { row: null, past: [] };
+
+const nextRow = guarded(async () => {
+  const who = $("who").value.trim();
+  if (!who) return tell("Type your name first: it is written beside your decisions.");
+  localStorage.setItem("who", who);
+  showRow(await json("review/next?" + new URLSearchParams({ who, second: $("second").checked })));
+});
+
+function showRow(row) {
+  review.row = row.place === null ? null : row;
+  $("row").hidden = !review.row;
+  for (const id of ["level", "none", "skip"]) $(id).disabled = !review.row;
+  $("undo").disabled = !review.past.length;
+  const agreement = row.shared ? ` ${row.shared} have several decisions, ${percent(row.agreement)} of them agree.` : "";
+  $("count").textContent = `${row.done} of ${row.rows} rows are decided.${agreement}${review.row ? "" : " Nothing is left for you."}`;
+  if (!review.row) return;
+  $("asked").textContent = row.text || "";
+  $("asked").hidden = !row.text;
+  $("asked-image").hidden = !row.image;
+  if (row.image) $("asked-image").src = row.image;
+  const settles = ` You decide ${row.settles}.`;
+  $("known").textContent = row.sure ? `The model is ${percent(row.confidence)} sure of ${row.sure}.${settles}` : `The model is sure of nothing.${settles}`;
+  $("level").disabled = !row.sure;
+  $("candidates").replaceChildren(...row.candidates.map((each, place) => {
+    const item = made("li"), button = made("button", "", { type: "button", "data-key": String(place + 1) });
+    button.append(made("kbd", String(place + 1)), made("b", each.path), made("span", percent(each.probability)));
+    button.onclick = () => decide("node", each.path);
+    item.append(button);
+    return item;
+  }));
+}
+
+const decide = guarded(async (decision, node = null) => {
+  const row = review.row, who = $("who").value.trim();
+  if (!row || review.busy) return;
+  review.busy = true;
+  try {
+    await post("review/decisions", { place: row.place, decision, node, who });
+    review.past.push(row);
+    await nextRow();
+  } finally {
+    review.busy = false;
+  }
+});
+
+const undo = guarded(async () => {
+  const row = review.past.at(-1);
+  if (!row || review.busy) return;
+  await post("review/decisions", { place: row.place, decision: "undo", node: null, who: $("who").value.trim() });
+  review.past.pop();
+  await nextRow();
+});
+
+const KEYS = { l: () => decide("node", review.row.sure), n: () => decide("none"), s: () => decide("skip"), u: undo, "/": () => $("other").focus() };
+document.addEventListener("keydown", event => {
+  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && event.target.type !== "checkbox";
+  if ($("review").hidden || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const candidate = document.querySelector(`#candidates [data-key="${CSS.escape(event.key)}"]`);
+  if (!candidate && !KEYS[event.key]) return;
+  event.preventDefault();
+  if (candidate) candidate.click();
+  else if (event.key === "l") $("level").click();
+  else KEYS[event.key]();
+});
+$("level").onclick = () => KEYS.l();
+$("none").onclick = () => KEYS.n();
+$("skip").onclick = () => KEYS.s();
+$("undo").onclick = undo;
+$("who").value = localStorage.getItem("who") || "";
+$("who").onchange = () => { review.past = []; nextRow(); };
+$("who").onkeydown = event => { if (event.key === "Enter") $("who").blur(); };
+$("second").onchange = nextRow;
+picker($("other"), $("others"), node => { $("other").blur(); decide("node", node.path); });
+
 // ---- the parts of the page ----
 function open(part) {
   for (const button of document.querySelectorAll("[data-part]")) {
@@ -297,6 +373,7 @@ function open(part) {
     $(button.dataset.part).hidden = button.dataset.part !== part;
   }
   tell("");
+  if (part === "review" && $("who").value) nextRow();
 }
 
 let moving;

@@ -207,6 +207,15 @@ class LabelReader:
         nodes, faults = self._from_texts(paths, self._nodes_of_path, inner=inner)
         return _checked(nodes, faults, source, row_name)
 
+    def unusable(self, labels: Sequence[str] | AnyArray) -> list[bool]:
+        """Whether `read` refuses each label where inner nodes are allowed, M texts or integers."""
+        if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
+            _, faults = self._from_indices(labels, inner=True)
+        else:
+            _, faults = self._from_texts([str(label) for label in labels], self._nodes, inner=True)
+        refused = {str(labels[fault.row]) for fault in faults}
+        return [str(label) in refused for label in labels]
+
     def parts(self, text: str, sign: str) -> list[str]:
         """Labels in a text that a sign separates; the text alone if it is a label itself or lacks the sign."""
         return [text] if sign not in text or self._nodes(text) else [part.strip() for part in text.split(sign)]
@@ -296,7 +305,9 @@ class LabelReader:
         if len(candidates) > MOST_CANDIDATES:
             candidates = list(islice((label for label in folded if label[:1] == wanted[:1]), MOST_CANDIDATES))
         close = difflib.get_close_matches(wanted, candidates, n=1, cutoff=LIKE_PHRASE if " " in wanted else LIKE_WORD)
-        return folded[close[0]] if close else None
+        found = folded[close[0]] if close else None
+        (node, *others) = self._by_name.get(found or "", [-1])
+        return self.taxonomy.path_text(node) if others else found
 
 
 def _checked(nodes: IntArray, faults: Sequence[_LabelFault], source: str, row_name: RowName | None) -> IntArray:
@@ -355,6 +366,14 @@ def read_sample_labels(
         )
         nodes = single_nodes(sets)
     return SampleLabels(nodes, sets, _notes(nodes, sets, taxonomy, source))
+
+
+def unusable_labels(labels: Sequence[str] | AnyArray, taxonomy: Taxonomy) -> dict[int, str]:
+    """Labels that `read_sample_labels` refuses, by the row of the sample; the last one where there are several."""
+    reader = LabelReader(taxonomy)
+    values, rows, _ = _split(labels, reader) or (labels, np.arange(len(labels)), None)
+    places = np.flatnonzero(reader.unusable(values))
+    return {int(rows[place]): str(values[place]) for place in places.tolist()}
 
 
 def read_candidates(

@@ -1,0 +1,100 @@
+"""`hiercos review`: the rows worth a person's time."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hiercos.cli.display.progress import checking_lines, counting_rows
+from hiercos.cli.model_loading import open_model
+from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
+from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, check_option, grouped, say
+from hiercos.storage import csv_text, write
+
+if TYPE_CHECKING:
+    from hiercos.data import InputBatch, Source
+    from hiercos.model import BaseClassifier
+
+STRATEGIES = ("margin", "entropy", "level-gain", "disagreement", "random")
+SUSPECT_COLUMNS = ("label", "probability", "answer", "answer_probability")
+QUEUES = ("page", "label-studio")
+
+
+@grouped
+def review(
+    *,
+    model: Annotated[Path, typer.Argument(help="Folder that hiercos train wrote, or .onnx file of hiercos export.")],
+    inputs: Annotated[str, typer.Argument(help="Table of texts, or images; with --suspects the training data.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Queue to write: CSV, or JSON for Label Studio.")],
+    rows: Annotated[int, typer.Option(min=1, help="Most rows of the queue.")] = 200,
+    strategy: Annotated[str, typer.Option(help=f"Which rows: {', '.join(STRATEGIES)}.")] = STRATEGIES[0],
+    for_: Annotated[str, typer.Option("--for", help=f"Where they are reviewed: {', '.join(QUEUES)}.")] = QUEUES[0],
+    suspects: Annotated[
+        bool, typer.Option("--suspects", help="Instead, labels of the training data that the model contradicts.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the strategy random.")] = 0,
+    columns: ColumnOptions,
+    device_options: DeviceOptions,
+    loading: LoadOptions,
+) -> None:
+    """Choose the rows worth a person's time, for the page of hiercos serve --queue or for Label Studio.
+
+    They are those the model is least sure of, spread over the branches, without near-duplicates. --suspects trains
+    five models on parts of the data and lists the labels that the model of the other parts finds least probable.
+    """
+    check_option("--strategy", strategy, STRATEGIES)
+    check_option("--for", for_, QUEUES)
+    check_target("--output", output)
+    if suspects:
+        _write_suspects(model, inputs, output, rows, columns=columns, loading=loading)
+        return
+    from hiercos.data import read_inputs
+    from hiercos.serve import queue_text, review_rows, served_model, tasks
+
+    opened, config = open_model(model, device_options, loading, batch_size=None, workers=0)
+    reading = {name: asdict(columns)[name] for name in ("input_column", "root", "on_error")}
+    source = read_inputs(inputs, kind=opened.kind, **reading, callback=checking_lines())
+    say(*source.notes)
+    chosen = review_rows(_answered(opened, source, config), rows, strategy, seed=seed)
+    version = served_model("", model, opened).digest[:12]
+    listed = json.dumps(tasks(chosen, opened.taxonomy, version), indent=1, ensure_ascii=False) + "\n"
+    write(output, listed if for_ == "label-studio" else queue_text(chosen, opened.taxonomy))
+    say(f"{len(chosen)} rows to review are in {output}.")
+
+
+def _answered(opened: "BaseClassifier[Any]", source: "Source", config: Any) -> Any:
+    """Batches of inputs with their posteriors, with a display of the progress."""
+    batch: InputBatch
+    with counting_rows(opened.kind, "reading", source.count) as advance:
+        for batch, posterior in opened.batches(source, config):
+            yield batch, posterior
+            advance(len(posterior))
+
+
+def _write_suspects(
+    model: Path, data: str, output: Path, rows: int, *, columns: ColumnOptions, loading: LoadOptions
+) -> None:
+    """Write the contradicted labels as CSV."""
+    from hiercos.data import completed, load_dataset
+    from hiercos.records import Record
+    from hiercos.serve import suspects
+
+    files = opened_model_folder(model)
+    stored = loading.load(files)
+    record = Record.find(files, stored.rule.name)
+    if record is None or "backbone" in record.data or stored.kind == "images":
+        raise OptionError(
+            f"{model}: --suspects trains models again: expected a model of texts or vectors with a record"
+        )
+    given = load_dataset(data, taxonomy=stored.taxonomy, **asdict(columns), callback=checking_lines(), purpose="train")
+    dataset = completed(given)
+    found, paths = suspects(stored, dataset, dict(record.config), rows), stored.taxonomy.path_text
+    shown = [dataset.inputs.shown(each.row) for each in found]
+    cells: list[list[Any]] = [["row", *(shown[0] if shown else []), *SUSPECT_COLUMNS]]
+    for each, own in zip(found, shown, strict=True):
+        judged = [paths(each.label), round(each.of_label, 6), paths(each.answer), round(each.of_answer, 6)]
+        cells.append([each.row + 1, *own.values(), *judged])
+    write(output, csv_text(cells))
+    say(f"{len(found)} labels that the model contradicts are in {output}.")

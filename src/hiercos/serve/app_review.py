@@ -1,0 +1,128 @@
+"""Routes of the review, and of Label Studio's ML backend."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
+from pydantic import BaseModel, ConfigDict
+from starlette.concurrency import run_in_threadpool
+
+from hiercos.data import InputBatch, as_inputs
+from hiercos.decisions import BackOff, Posterior
+from hiercos.serve.errors import ServeError
+from hiercos.serve.label_studio import prediction
+from hiercos.serve.requests import JSON, Body, json_body
+from hiercos.serve.review import DecisionBody, Review
+from hiercos.serve.review_rows import SURE
+from hiercos.serve.server import Service
+from hiercos.serve.taxonomy_views import node_of
+
+
+class Told(BaseModel):
+    """JSON values by name."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Task(BaseModel):
+    """A task of Label Studio: the text is in `data`."""
+
+    model_config = ConfigDict(extra="allow")
+    data: dict[str, Any]
+
+
+class TaskBody(Body):
+    """What Label Studio sends for predictions; it may send more."""
+
+    model_config = ConfigDict(extra="ignore")
+    tasks: list[Task]
+
+
+def described(body: type[BaseModel]) -> dict[str, Any]:
+    """Description of a JSON body that a route reads itself."""
+    schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema |= (
+        {"properties": {"tasks": {"type": "array", "items": Task.model_json_schema()}}} if "$defs" in schema else {}
+    )
+    schema.pop("$defs", None)
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}}
+
+
+def add_review(app: FastAPI, service: Service) -> None:
+    """The next row, its image, and decisions."""
+
+    def review() -> Review:
+        if service.review is None:
+            raise ServeError(404, "there is no queue to review: start the service with --queue and --feedback")
+        return service.review
+
+    @app.get("/review/next", response_model=Told)
+    async def next_row(
+        who: Annotated[str, Query(min_length=1, max_length=100, description="Name of the person.")],
+        second: Annotated[bool, Query(description="Whether for a second opinion on decided rows.")] = False,
+    ) -> Response:
+        """The next row for a person, whose it is for five minutes, and how much is done."""
+        return JSONResponse(await run_in_threadpool(review().next, who, second=second))
+
+    @app.get("/review/image/{place}", response_class=Response)
+    async def image(place: int) -> Response:
+        """The image of a row of the queue."""
+        rows = review().rows
+        path = Path(str(rows[place].get("image", ""))) if 0 <= place < len(rows) else Path()
+        if not path.is_file():
+            raise ServeError(404, "there is no image of such a row")
+        return FileResponse(path)
+
+    @app.post("/review/decisions", response_model=Told, openapi_extra=described(DecisionBody))
+    async def decide(request: Request) -> Response:
+        """Write down a decision; it is on disk when the answer comes."""
+        found, body = review(), await json_body(DecisionBody, request)
+        served = service.served(None)
+        if (body.decision == "node") != (body.node is not None):
+            raise ServeError(422, "node: expected the path of a node with the decision 'node', and none with others")
+        node = None
+        if body.node is not None:
+            number = await run_in_threadpool(node_of, served.taxonomy, body.node)
+            if number < 0:
+                raise ServeError(422, "node: expected a node below the root")
+            node = served.taxonomy.path_text(number)
+        await run_in_threadpool(found.decide, body, node, served.digest)
+        return JSONResponse({"written": True})
+
+
+def add_label_studio(app: FastAPI, service: Service) -> None:
+    """The ML backend of Label Studio at /label-studio; a webhook is acknowledged, since nothing is trained here."""
+    version = {"model_version": service.served(None).digest[:12]}
+
+    @app.get("/label-studio/health", response_model=Told)
+    async def health() -> Response:
+        """Whether the backend answers."""
+        return JSONResponse({"status": "UP", "model_class": "hiercos"})
+
+    for path in ("/label-studio/setup", "/label-studio/webhook"):
+
+        @app.post(path, response_model=Told, operation_id=path.rpartition("/")[2])
+        async def acknowledge() -> Response:
+            """Acknowledge a project or an event."""
+            return JSONResponse(version)
+
+    @app.post("/label-studio/predict", response_model=Told, openapi_extra=described(TaskBody))
+    async def predict(request: Request) -> Response:
+        """The node that the model is sure of for each task, as a taxonomy result."""
+        body, served = await json_body(TaskBody, request), service.served(None)
+        texts = [task.data.get("text") for task in body.tasks]
+        if served.model.kind != "texts" or not all(isinstance(text, str) for text in texts):
+            raise ServeError(422, "tasks: expected a model of texts, and tasks whose data have a 'text'")
+        if not 1 <= len(texts) <= service.limits.rows:
+            raise ServeError(422, f"expected 1 to {service.limits.rows:,} tasks, got {len(texts):,}")
+        inputs = await run_in_threadpool(as_inputs, texts, "texts")
+
+        def results(_: InputBatch, posterior: Posterior) -> list[dict[str, Any]]:
+            sure = BackOff(confidence=SURE)(posterior)
+            pairs = zip(sure.nodes.tolist(), sure.probabilities.tolist(), strict=True)
+            named = {"to_name": "text", "version": version["model_version"]}
+            return [prediction(posterior.taxonomy, node, round(score, 6), **named) for node, score in pairs]
+
+        found = await service.result(served, InputBatch(range(1, len(texts) + 1), inputs), results)
+        return JSONResponse({"results": found, **version})
