@@ -246,7 +246,7 @@ def flat_baseline(dataset: "Dataset", backbone: str | None) -> str:
 
     has_ngrams, labels = includes_tfidf(backbone or ""), dataset.labels[dataset.training_rows]
     name, classes = TEXT_BASELINE if has_ngrams else OTHER_BASELINE, dataset.taxonomy.num_classes
-    is_learnable = METHODS.takes_inner_labels(name) or not (labels >= classes).any()
+    is_learnable = METHODS.traits(name).inner_labels or not (labels >= classes).any()
     is_affordable = not has_ngrams or len(labels) * classes <= LARGEST_TEXT_BASELINE
     return name if is_learnable and is_affordable else ""
 
