@@ -5,9 +5,9 @@ For a model of features (the head that hiercos train makes of ICD-10-CM, chapter
   size, the largest difference of any output to PyTorch's on a batch of test samples, HOPS and top-1 on all of them;
   time per sample in onnxruntime over PyTorch for batches of 1, 4 and 256, same threads, all outputs, measured in turn.
 
-With --texts MODEL DATA (as often as you like) instead, for folders of models of texts: the largest difference of any
-probability of the file from the folder's, answers that differ, size of both files, and texts a second of processor time
-(without torch).
+With --texts MODEL DATA (as often as you like) instead, for folders of models of texts or vectors: the largest
+difference of any probability of the file from the folder's, answers that differ, size of the files, and rows a second
+of processor time (without torch).
 """
 
 import argparse
@@ -115,15 +115,16 @@ def export_of(folder: Path, data: str, start: Start) -> tuple[OnnxExport, Datase
 def print_texts(folder: str, data: str, threads: int) -> None:
     """A row of a table: an exported model of texts beside its folder, on all test texts of the data."""
     stored = Classifier.load(folder)
-    texts = load_test_samples(data, stored.model.taxonomy, on_error="skip").inputs
+    texts = load_test_samples(data, stored.model.taxonomy, on_error="skip", kinds=stored.kinds).inputs
+    start: Start = "features" if texts.kind == "vectors" else "inputs"
     expected = stored.posterior(texts, ReadConfig(SingleDevice("cpu")))
     with TemporaryDirectory() as written:
-        files = export_onnx(stored).write(Path(written, "model.onnx"))
+        files = export_onnx(stored, start=start).write(Path(written, "model.onnx"))
         size = sum(file.stat().st_size for file in files)
         model = OnnxModel.load(files[0], threads=threads)
-    start = process_time()
+    begin = process_time()
     found = list(model.posteriors(texts, InferenceConfig()))
-    rate = len(texts) / (process_time() - start)
+    rate = len(texts) / (process_time() - begin)
     difference = np.abs(np.concatenate([part.classes for part in found]) - expected.classes).max()
     answers = np.concatenate([model.rule.ranking(part).argmax(axis=1) for part in found])
     changed = (answers != stored.rule.ranking(expected).argmax(axis=1)).sum()

@@ -45,12 +45,6 @@ def test_the_columns_of_a_table_can_be_named(tmp_path: Path) -> None:
     assert dataset.labels.tolist() == [0, 1, 2, 0]
 
 
-def test_a_split_column_that_was_named_must_be_there(tmp_path: Path) -> None:
-    assert fault_of(table(tmp_path, ROWS), taxonomy=TOY, split_column="fold") == (
-        "toy.csv: expected a column 'fold'; there are: text, label, split (--split-column names another)"
-    )
-
-
 def test_a_taxonomy_file_is_read(tmp_path: Path) -> None:
     tree = tmp_path / "tree.txt"
     tree.write_text("pet > cat\npet > dog\nvehicle > car\n", encoding="utf-8")

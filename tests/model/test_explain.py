@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from colours import small_backbone
 from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.data import Texts, Vectors
 from hiercos.decisions import Posterior, rule
+from hiercos.encoders import FrozenEncoder
 from hiercos.methods import Model
 from hiercos.model import Classifier, explanations
 from trees import TOY
@@ -50,6 +52,16 @@ def test_weights_and_rest_sum_to_the_log_odds_of_a_linear_head() -> None:
     log_odds = posterior.logs[0, 0] - posterior.logs[0, 2]
     assert sum(each["weight"] for each in pet["features"]) + pet["rest"] == pytest.approx(log_odds, abs=1e-5)
     assert answer["because"] == "feature 1 +1.0, feature 3 +1.0 (against dog)"
+
+
+def test_columns_of_features_are_reasons_where_the_backbone_takes_images() -> None:
+    backbone = small_backbone()
+    model = Model(TOY, backbone.num_features, "logistic").eval()
+    features = np.eye(backbone.num_features, dtype=np.float32)[:1]
+    with torch.no_grad():
+        model.head.weight[0, 0] = 3.0
+    (answer,) = Classifier(model, FrozenEncoder(backbone)).answers(Vectors(features), explain=True)
+    assert answer["because"] == "feature 1 +3.0 (against dog)"
 
 
 @pytest.mark.parametrize("method", ["tree-logistic", "linear-svm", "siblings"])

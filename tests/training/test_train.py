@@ -66,7 +66,7 @@ def settings(method: str, *, quick: bool = False) -> Settings:
 def test_the_same_rows_give_the_same_model_behind_every_door(
     fabric: Fabric, tmp_path: Path, method: str, kind: str
 ) -> None:
-    data, chosen = dataset(kind), settings(method, quick=kind == "texts")
+    data, chosen = dataset(kind), settings(method, quick=kind == "vectors")
     trained = train(data, chosen, fabric=fabric, folder=tmp_path / "model").classifier
     estimator = HierarchicalClassifier(TOY17, method=method, epochs=chosen.epochs, effort=chosen.effort)
     X = np.asarray(data.inputs) if isinstance(data.inputs, Vectors) else list(data.inputs)

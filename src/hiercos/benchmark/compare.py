@@ -7,14 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from hiercos.benchmark.parallel import Observer, Task, run_tasks
 from hiercos.benchmark.tune import Tuning, tune
 from hiercos.data import Dataset
 from hiercos.decisions import rule, rule_from_dict
 from hiercos.errors import DataError, FaultsError
-from hiercos.methods import METHODS
 from hiercos.model import Classifier
 from hiercos.records import RECORD_FILE, RUNS, Record, read_records, records_json
 from hiercos.training import LOG, SCORES, AnyFeatures, Settings
@@ -71,8 +68,6 @@ def compare(
     dataset = features.dataset
     check_one_label_each(dataset)
     rows = dataset.training_rows
-    for entry in entries:
-        METHODS.check_labels(entry.settings.method, torch.tensor(dataset.labels[rows]), dataset.taxonomy)
     settings = [entry.settings.resolved(len(rows), trains_backbone=features.fine_tunes) for entry in entries]
     about: list[dict[str, Any]] = [{} for _ in entries]
     if tuning is not None:

@@ -16,10 +16,11 @@ from hiercos.metrics import AVERAGE_PRECISION
 from hiercos.storage import Folder
 
 if TYPE_CHECKING:
+    from hiercos.data import Dataset
     from hiercos.encoders import DeviceContext, LabelledSamples, ReadConfig
     from hiercos.evaluation import LabelledImages, LabelledPosterior, SampleMetrics, ScoreSet
     from hiercos.model import Classifier
-    from hiercos.taxonomy import IntArray, Taxonomy
+    from hiercos.taxonomy import AnyArray, IntArray, Taxonomy
 
 OF_LEVELS = ("level", "confidence")  # breakdowns with rows about levels
 
@@ -52,6 +53,33 @@ class LabelledPredictions:
     metrics: "Callable[[], SampleMetrics]"
     # function that returns rows of metrics that are no means over the samples
     further: "Callable[[], list[Row]]" = list
+    input_text: "Callable[[int], str]" = str  # function that returns the text or name of a sample
+
+    def errors(self) -> "list[Row]":
+        """Rows of the wrong answers to samples labelled with a class, the farthest and surest ones first."""
+        from hiercos.evaluation import VariantAnswers
+        from hiercos.taxonomy import check_tree, label_indices
+
+        check_tree(self.taxonomy, "--errors")
+        tested, path = self.posterior(), self.taxonomy.path_text
+        labels = label_indices(tested.nodes, self.taxonomy)
+        rows = (labels < self.taxonomy.num_classes).nonzero()[0]
+        found = VariantAnswers("", "", self.bound.rule, tested.posterior.rows(rows), labels[rows], rows)
+        wrong = sorted(
+            found.is_wrong.nonzero()[0].tolist(),
+            key=lambda place: (-found.distances[place], -found.probabilities[place]),
+        )
+        return [
+            {
+                "row": int(rows[place]) + 1,
+                "input": self.input_text(int(rows[place])),
+                "truth": path(int(tested.nodes[rows[place]])),
+                "answer": path(int(found.nodes[place])) if found.nodes[place] >= 0 else "root",
+                "distance": int(found.distances[place]),
+                "confidence": float(found.probabilities[place]),
+            }
+            for place in wrong
+        ]
 
     def rows(self, breakdown: str | None, seed: int) -> "Sequence[Row]":
         """Rows of its metrics: of the ranking of the classes, or of its answers under a rule of any level."""
@@ -98,6 +126,7 @@ def file_predictions(
         bound,
         lambda: LabelledPosterior(restricted, nodes_of_labels(found.labels, taxonomy)),
         partial(posterior_metrics, restricted, found.labels, bound.rule),
+        input_text=found.row_name,
     )
 
 
@@ -131,7 +160,54 @@ def model_predictions(  # noqa: PLR0917  # all are needed, and it is called once
         partial(labelled_posterior, *measured, bound.request),
         partial(model_metrics, *measured, bound.request),
         partial(_average_precision, *measured),
+        lambda row: str(samples.inputs.values([row])[0]) if samples.kind == "texts" else samples.inputs.name(row),
     )
+
+
+def changed_answers(  # noqa: PLR0917  # as `model_predictions`
+    files: Folder,
+    against: Folder,
+    loading: LoadOptions,
+    data: str,
+    columns: ColumnOptions,
+    read_config: "Callable[..., ReadConfig]",
+) -> "list[Row]":
+    """Rows of what changes if a model takes the place of another: all samples of a class, then each branch of these."""
+    import numpy as np
+
+    stored = loading.load(files)
+    samples = held_out_samples(files, stored, data, columns)
+    taxonomy = stored.model.taxonomy
+    known = samples.take(np.flatnonzero(samples.labels < taxonomy.num_classes))
+    truth = np.array([taxonomy.path_text(node) for node in known.nodes.tolist()])
+    branches = np.array([taxonomy.names[int(taxonomy.path(node)[0])] for node in known.nodes.tolist()])
+    after, before = (
+        _answered_paths(each, known, read_config(kind=each.kind, doing="evaluating"))
+        for each in (stored, loading.load(against))
+    )
+    rows: list[Row] = []
+    for branch in ("all", *dict.fromkeys(branches[np.argsort(branches, kind="stable")].tolist())):
+        mask = np.ones(len(truth), dtype=bool) if not rows else branches == branch
+        right, was_right = after[mask] == truth[mask], before[mask] == truth[mask]
+        gains = {"gained": int((right & ~was_right).sum()), "lost": int((was_right & ~right).sum())}
+        shares = {"top1_before": float(was_right.mean()), "top1": float(right.mean())}
+        changed = int((after[mask] != before[mask]).sum())
+        rows.append({"branch": branch, "samples": int(mask.sum()), "changed": changed, **gains, **shares})
+    return rows
+
+
+def _answered_paths(stored: "Classifier", samples: "Dataset", config: "ReadConfig") -> "AnyArray":
+    """Path of the node that a model answers with under its rule, for each sample; "root" for the root."""
+    import numpy as np
+    import torch
+
+    from hiercos.encoders import LabelledInputs
+    from hiercos.model import sample_scores
+
+    tested = LabelledInputs(stored.samples(samples.inputs, config), torch.tensor(samples.labels))
+    nodes = stored.rule(stored.calibrated(sample_scores(config.context, stored.model, tested))).nodes
+    path = stored.model.taxonomy.path_text
+    return np.array([path(node) if node >= 0 else "root" for node in nodes.tolist()])
 
 
 def _average_precision(context: "DeviceContext", stored: "Classifier", data: "LabelledSamples") -> "list[Row]":

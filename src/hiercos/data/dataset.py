@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiercos.data.inputs import Inputs, Kind, check_inputs, read_only
 from hiercos.data.splits import (
@@ -125,6 +126,11 @@ class Dataset:
         return read_only(label_indices(self.nodes, self.taxonomy))
 
     @property
+    def is_class(self) -> NDArray[np.bool_]:
+        """Mask of the samples whose label is a class, shape (M,)."""
+        return self.taxonomy.classes_of(self.nodes) >= 0
+
+    @property
     def kind(self) -> Kind:
         """Kind of the inputs."""
         return self.inputs.kind
@@ -177,7 +183,7 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
     is_new, known = dataset.lacks_split, np.count_nonzero(dataset.split == "val")
     if not is_new and known and not targets:
         return dataset
-    is_class = dataset.taxonomy.classes_of(dataset.nodes) >= 0
+    is_class = dataset.is_class
     keys, own = dataset.inputs.split_keys(), dataset.split
     split = completed_split(keys, dataset.nodes, own, is_class=is_class, test=test, targets=targets)
     notes = []

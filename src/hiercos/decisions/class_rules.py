@@ -10,11 +10,9 @@ from scipy.sparse import csr_array
 from hiercos.decisions.base import ClassRule, RuleError, listed_classes
 from hiercos.decisions.best_order import (
     MOST_EXACT,
-    MOST_LABELS,
     best_order,
     label_ranks,
     likely_labels,
-    ranks_along_path,
 )
 from hiercos.decisions.posterior import ROWS_AT_ONCE, Posterior
 from hiercos.taxonomy import (
@@ -131,8 +129,7 @@ class HighestHops(ClassRule):
         """Ranking scores from C for the first class to 1 for the last.
 
         On a tree of one level all mistakes are equally far; there the likeliest classes come first.
-        Among interchangeable classes the one with the smaller expected tree distance comes first, then the lower
-        index.
+        Among interchangeable classes the lower index comes first.
         """
         if posterior.taxonomy.most_ancestors == 1:
             return np.asarray(posterior.scores)
@@ -149,8 +146,7 @@ def hops_ranking(posterior: Posterior, rule: ClassRule, *, exact_up_to: int = MO
     """
     scores = np.empty(posterior.classes.shape)
     for number, batch in enumerate(posterior.batches()):
-        nearest_first = np.argsort(-LeastRisk().class_values(batch), axis=1, kind="stable")  # (B, C)
-        order = best_order(batch, nearest_first, rule(batch).classes, exact_up_to=exact_up_to)
+        order = best_order(batch, rule(batch).classes, exact_up_to=exact_up_to)
         scores[number * ROWS_AT_ONCE :][: len(batch)] = rank_scores(order)
     return scores
 
@@ -177,7 +173,7 @@ def graph_values(posterior: Posterior) -> Floats:
     """
     taxonomy, parts = posterior.taxonomy, [np.empty((0, posterior.taxonomy.num_classes))]
     for batch in posterior.batches(GRAPH_ROWS):
-        kept = [likely_labels(row, MOST_LABELS, 0.0) for row in batch.classes]
+        kept = [likely_labels(row) for row in batch.classes]
         labels, places = np.unique(np.concatenate(kept), return_inverse=True)
         rows = np.repeat(np.arange(len(batch)), [len(own) for own in kept])
         shares = batch.classes[rows, labels[places]] / worst_disorders_of(taxonomy, labels)[places]
@@ -205,6 +201,12 @@ def first_place_changes(taxonomy: Taxonomy) -> csr_array:
         entries = (steps[inside], (paths[inside], columns[inside]))
         _changes[taxonomy] = csr_array(entries, shape=(1 + taxonomy.num_nodes, taxonomy.num_classes))
     return _changes[taxonomy]
+
+
+def ranks_along_path(counts: IntArray, depths: IntArray) -> IntArray:
+    """Rank of a class whose path leaves the label's at each depth 0…H, shape (U, H + 1); 0 from the label on."""
+    ranks = (np.cumsum(counts > 0, axis=1) - 1)[:, ::-1]  # by common depth
+    return np.where(np.arange(ranks.shape[1]) >= depths[:, None], 0, ranks)
 
 
 def worst_disorders(taxonomy: Taxonomy) -> Floats:

@@ -130,6 +130,7 @@ class Classifier(BaseClassifier[ReadConfig]):
             The contributions to each pair; None if the method's scores are no sums over words or columns.
         """
         encoder = self.encoder.tfidf if isinstance(self.encoder, JoinedEncoder) else self.encoder
+        encoder = None if inputs.kind == "vectors" else encoder  # which may be features of the backbone
         if encoder is not None and not isinstance(encoder, TfidfEncoder):
             return None
         found = []

@@ -254,8 +254,8 @@ def grown_features(
 
 def _has_all_old_classes(dataset: Dataset, change: TaxonomyChange) -> bool:
     """Whether new data have training samples of every class that the old taxonomy has."""
-    old = np.flatnonzero(change.old_nodes[change.new.leaves] >= 0)
-    return bool(np.isin(old, dataset.labels[dataset.training_rows]).all())
+    old = change.new.leaves[change.old_nodes[change.new.leaves] >= 0]
+    return bool(np.isin(old, dataset.nodes[dataset.training_rows]).all())
 
 
 @dataclass(frozen=True)
@@ -344,11 +344,10 @@ def _answered_classes(fabric: Fabric, stored: Classifier, samples: LabelledVecto
 
 def forgetting_notes(data: GrownFeatures) -> list[str]:
     """A sentence about data without training samples of old classes, remembered or new; none otherwise."""
-    labels = data.dataset.labels[data.dataset.training_rows]
-    classes = labels[labels < data.taxonomy.num_classes]
-    is_old = data.change.old_nodes[data.taxonomy.leaves] >= 0
+    nodes, leaves = data.dataset.nodes[data.dataset.training_rows], data.taxonomy.leaves
+    is_old = data.change.old_nodes[leaves] >= 0
     kept = data.remembered("train")
-    if is_old[classes].any() or (kept is not None and len(kept)):
+    if np.isin(leaves[is_old], nodes).any() or (kept is not None and len(kept)):
         return []
     return [
         f"{data.dataset.source}: no sample of an old class is trained on, so the model will forget the old classes; "

@@ -203,5 +203,5 @@ def without_validation(features: AnyFeatures, settings: Settings) -> AnyFeatures
     if settings.folds and features.fine_tunes:
         raise RunError(f"folds {settings.folds}: expected a frozen backbone, texts or vectors")
     data = features.dataset
-    learnable = (data.labels < data.taxonomy.num_classes) | METHODS.traits(settings.method).inner_labels
+    learnable = data.is_class | METHODS.traits(settings.method).inner_labels
     return features.with_split(np.where((data.split == "val") & learnable, "train", data.split))

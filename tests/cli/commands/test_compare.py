@@ -306,7 +306,7 @@ SOME_TEXTS = Texts(["a lion", "a car", "a dog", "a cat"])
         (SOME_TEXTS, "tfidf+minilm", 2, "linear-svm"),
         (SOME_TEXTS, "minilm", 2, "logistic"),
         (Vectors(np.zeros((4, 2), np.float32)), None, 2, "logistic"),
-        (SOME_TEXTS, "tfidf", TOY17.num_classes + int(TOY17.parents.max()), ""),
+        (SOME_TEXTS, "tfidf", TOY17.num_classes + int(TOY17.parents.max()), "linear-svm"),
     ],
 )
 def test_the_flat_baseline_depends_on_features_and_labels(

@@ -11,6 +11,7 @@ import pytest
 
 from hiercos.cli.app import run
 from hiercos.model import Classifier
+from hiercos.records import RUNS, Record
 from hiercos.taxonomy import Taxonomy
 
 OLD = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -108,18 +109,19 @@ def test_a_method_that_needs_classes_says_which_do_not(tmp_path: Path, capsys: p
     assert not (tmp_path / "model").exists()
 
 
-def test_a_comparison_checks_the_labels_of_all_methods_before_it_trains_one(
+def test_methods_of_a_comparison_that_need_classes_learn_from_the_rows_that_have_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     OLD.write(tmp_path / "tree.csv")
-    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"})
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"}, splits=("train", "val"))
     arguments = ["compare", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *FAST, "--out", str(tmp_path / "out")]
-    assert run([*arguments, "--methods", "cross-entropy,logistic"]) == 2
-    told = capsys.readouterr().err
-    assert "error: method 'logistic' needs a class for every training sample" in told
-    assert "methods that learn from inner nodes: committee, c-hmcnn, conditional-softmax, " in told
-    assert "epoch" not in told
-    assert not (tmp_path / "out").exists()
+    assert run([*arguments, "--methods", "cross-entropy,logistic", "--seeds", "1", "--format", "csv"]) == 0
+    told = capsys.readouterr()
+    assert "Learned from the 60 of 72 training rows that are labelled with a class alone: logistic." in told.err
+    top1 = {row["method"]: float(row["top1"]) for row in csv.DictReader(told.out.splitlines())}
+    assert top1["logistic"] > 0.9
+    learned = {name: Record.read(tmp_path / "out" / RUNS / name / "seed-0").learned["rows"] for name in top1}
+    assert learned["cross-entropy"] - learned["logistic"] == 16
 
 
 @pytest.mark.parametrize("method", ["committee", "hier-cos"])
@@ -141,7 +143,7 @@ def test_a_graph_goes_through_train_evaluate_and_predict(
     assert by_class == {"fish": ["water", "pet"], "dog": ["pet"], "ship": ["water"]}
     assert run(["predict", model, str(data), "--confidence", "0.9", "--explain"]) == 0
     (first, *_) = csv.DictReader(capsys.readouterr().out.splitlines())
-    assert {"ancestors", "level", "next", "probability_3", "runner_up_3"} <= first.keys()
+    assert {"ancestors", "level", "next", "runner_up", "because"} <= first.keys()
     assert run(["train", str(data), "--taxonomy", str(tmp_path / "tree.json"), "--method", "hxe", "--out", "x"]) == 2
     assert "method 'hxe' needs a tree, got a graph with 1 node of several parents" in capsys.readouterr().err
 
@@ -328,3 +330,29 @@ def test_one_level_of_hier_cos_is_exported_with_its_costs(tmp_path: Path, capsys
     assert {row["class"] for row in rows} == {"pet", "vehicle"}
     assert run(["export", model, "--onnx", str(tmp_path / "a.onnx"), "--level", "3"]) == 2
     assert "expected a level from 1 to 2, got 3" in capsys.readouterr().err
+
+
+def test_wrong_answers_and_those_that_change_between_two_models_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, wrong = write_data(tmp_path / "data.npz", ["cat", "dog", "car"]), tmp_path / "wrong.csv"
+    old = str(Path(trained(OLD, data, "--method", "cross-entropy", "--epochs", "1")).rename(tmp_path / "old"))
+    new = trained(OLD, data, "--method", "cross-entropy", "--epochs", "30")
+    accuracy = evaluated(old, data, capsys)["top1"], evaluated(new, data, capsys)["top1"]
+    assert run(["evaluate", old, str(data), "--errors", str(wrong)]) == 0
+    with wrong.open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == round(24 * (1 - accuracy[0])) > 5
+    assert list(rows[0]) == ["row", "input", "truth", "answer", "distance", "confidence"]
+    assert all(row["truth"] != row["answer"] and row["input"] == f"vector {row['row']}" for row in rows)
+    assert [row["distance"] for row in rows] == sorted((row["distance"] for row in rows), reverse=True)
+    capsys.readouterr()
+    assert run(["evaluate", new, str(data), "--against", old, "--format", "json"]) == 0
+    every, *branches = json.loads(capsys.readouterr().out)
+    assert (every["branch"], every["samples"]) == ("all", 24)
+    assert (every["top1_before"], every["top1"]) == pytest.approx(accuracy)
+    assert every["gained"] - every["lost"] == round(24 * (accuracy[1] - accuracy[0])) > 5
+    assert [each["branch"] for each in branches] == ["pet", "vehicle"]
+    for name in ("samples", "changed", "gained", "lost"):
+        assert sum(each[name] for each in branches) == every[name]
+    assert run(["evaluate", new, str(data), "--against", old, "--errors", str(wrong)]) == 2

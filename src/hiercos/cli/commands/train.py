@@ -76,10 +76,10 @@ def _show(record: "Record", out: Path, format: str, dataset: "Dataset") -> None:
     from hiercos.cli.display.tables import print_records
     from hiercos.report import few_rows
 
-    tested = dataset.labels[dataset.rows("test")]
+    tested = dataset.is_class[dataset.rows("test")]
     if len(tested) or format != "table":
         print_records([record], format)
-    for statement in few_rows(record.metrics["top1"], int((tested < dataset.taxonomy.num_classes).sum())):
+    for statement in few_rows(record.metrics["top1"], int(tested.sum())):
         say(str(statement))
     if not len(tested):
         say("Not measured: there are no test rows. hiercos evaluate measures the model on other data.")
