@@ -99,10 +99,11 @@ def print_texts(model: Path, table: Path, rounds: int) -> None:
     classifier, turns = Classifier.load(model), []
     with TemporaryDirectory() as folder:
         one = Path(folder, "one.csv")
-        one.write_text(f"text\n{texts[0]!r}\n", encoding="utf-8")
+        with one.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([["text"], [texts[0]]])
         output = ["--output", str(Path(folder, "answers.csv"))]
         for _ in range(rounds):
-            whole, start = (run_command(["predict", str(model), str(file), *output])[0] for file in (table, one))
+            whole, start = (run_command(["predict", str(model), str(own), *output])[0] for own in (table, one))
             before = perf_counter()
             rows = sum(map(len, classifier.posteriors(texts)))  # the softmax is computed on first use
             turns.append((whole - start, perf_counter() - before))
