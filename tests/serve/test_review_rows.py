@@ -33,7 +33,7 @@ def test_the_least_sure_rows_come_first_with_what_the_model_knows() -> None:
     chosen = review_rows([(batch(["one thing", "two birds", "red car"]), found)], 3)
     assert [row.number for row in chosen] == [2, 3, 1]
     assert [TOY.names[node] for node, _ in chosen[0].candidates] == ["cat", "dog"]  # below pet, which is sure
-    assert chosen[0].settles(TOY) == "which of 2 classes of pet"
+    assert chosen[0].settles(TOY) == "which of 2 classes"
     assert chosen[1].settles(TOY) == "which of 3 classes"
     assert chosen[2].settles(TOY) == "whether it is cat"
 

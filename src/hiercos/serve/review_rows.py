@@ -36,7 +36,7 @@ class ReviewRow:
         if self.node >= 0 and not taxonomy.child_counts[self.node]:
             return f"whether it is {taxonomy.names[self.node]}"
         below = is_at_or_above(np.full((taxonomy.num_classes, 1), self.node), taxonomy.leaves, taxonomy).sum()
-        return f"which of {int(below):,} classes" + (f" of {taxonomy.names[self.node]}" if self.node >= 0 else "")
+        return f"which of {int(below):,} classes"
 
 
 def margin(posterior: Posterior) -> Floats:

@@ -317,7 +317,10 @@ function showRow(row) {
   $("level").disabled = !row.sure;
   $("candidates").replaceChildren(...row.candidates.map((each, place) => {
     const item = made("li"), button = made("button", "", { type: "button", "data-key": String(place + 1) });
-    button.append(made("kbd", String(place + 1)), made("b", each.path), made("span", percent(each.probability)));
+    const below = each.path.startsWith(`${row.sure} > `) ? each.path.slice(row.sure.length + 3) : each.path;
+    const names = below.split(" > "), named = made("div");
+    named.append(made("b", names.at(-1)), made("small", names.slice(0, -1).join(" > ")));
+    button.append(made("kbd", String(place + 1)), named, made("span", percent(each.probability)));
     button.onclick = () => decide("node", each.path);
     item.append(button);
     return item;
