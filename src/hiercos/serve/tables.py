@@ -51,25 +51,17 @@ def table_suffix(content_type: str) -> str:
 
 
 def table_inputs(path: Path, served: ServedModel, limits: Limits, **options: Any) -> Source:
-    """The inputs of an uploaded table; a table of texts alone, since paths would name files of this machine.
-
-    Raises:
-        ServeError: for a model of another kind, too many rows, or a fault of the table.
-    """
+    """The inputs of an uploaded table; a table of texts alone, since paths would name files of this machine."""
     if served.model.kind != "texts":
         raise ServeError(422, f"this model takes {served.model.kind}: a table of texts cannot be answered")
     try:
         found = read_inputs(path, kind="texts", **options)
     except FaultsError as error:
-        raise ServeError(422, without_folder(error, path)) from error
+        sentence = str(error).replace(str(path), path.name).replace("--input-column", "input_column")
+        raise ServeError(422, sentence) from error
     if found.count is not None and found.count > limits.table_rows:
         raise ServeError(413, f"expected at most {limits.table_rows:,} rows, got {found.count:,} (--set table_rows)")
     return found
-
-
-def without_folder(error: Exception, path: Path) -> str:
-    """The message of an error about an uploaded file, which names the file without its folder."""
-    return str(error).replace(str(path), path.name).replace("--input-column", "input_column")
 
 
 async def csv_rows(inputs: Source, size: int, answer: Answerer) -> AsyncIterator[bytes]:
