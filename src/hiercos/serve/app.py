@@ -70,11 +70,8 @@ def create_app(service: Service) -> FastAPI:
         yield
         await run_in_threadpool(service.inference.stop)
 
-    quiet: dict[str, Any] = {
-        "docs_url": None,
-        "redoc_url": None,
-        "redirect_slashes": False,
-    }  # pages that load from other sites
+    # docs_url and redoc_url are pages that load from other sites
+    quiet: dict[str, Any] = {"docs_url": None, "redoc_url": None, "redirect_slashes": False}
     app = FastAPI(title="hiercos", lifespan=lifespan, responses=FAULTS, **quiet)
     app.state.service = service
     for add in (add_page, add_predict, add_table, add_facts, add_state, add_review, add_label_studio):

@@ -101,8 +101,8 @@ const ask = guarded(async () => {
 });
 
 function checkSize(file) {
-  if (file.size > state.limits.body_bytes)
-    throw new Error(`${file.name} has ${(file.size / 1e6).toFixed(0)} MB; this service takes at most ${(state.limits.body_bytes / 1e6).toFixed(0)} MB.`);
+  const [size, most] = [file.size, state.limits.body_bytes].map(bytes => (bytes / 1e6).toFixed(0));
+  if (file.size > state.limits.body_bytes) throw new Error(`${file.name} has ${size} MB; this service takes at most ${most} MB.`);
 }
 
 // Nodes from level 1 down to the answer, then on to the likeliest class if it is below the answer.
@@ -138,7 +138,6 @@ function show(answer) {
     return item;
   }));
   $("runners").replaceChildren(...branches(tree(answer.top)));
-  $("percent").textContent = percent(asked);
   showMeasured(asked);
   $("result").hidden = false;
 }
@@ -270,9 +269,8 @@ async function receive(answer, name) {
 const review = { row: null, past: [] };
 
 const nextRow = guarded(async () => {
-  const who = $("who").value.trim();
+  const who = localStorage.who = $("who").value.trim();
   if (!who) return tell("Type your name first: it is written beside your decisions.");
-  localStorage.setItem("who", who);
   showRow(await json("review/next?" + new URLSearchParams({ who, second: $("second").checked })));
 });
 
@@ -334,7 +332,7 @@ $("level").onclick = KEYS.l;
 $("none").onclick = KEYS.n;
 $("skip").onclick = KEYS.s;
 $("undo").onclick = undo;
-$("who").value = localStorage.getItem("who") || "";
+$("who").value = localStorage.who || "";
 $("who").onchange = () => { review.past = []; nextRow(); };
 $("who").onkeydown = event => { if (event.key === "Enter") $("who").blur(); };
 $("second").onchange = nextRow;
