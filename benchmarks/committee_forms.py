@@ -62,7 +62,9 @@ def train(modules: Sequence[nn.Module], loss: Loss, samples: Samples, epochs: in
 
 def built(name: str, taxonomy: Taxonomy, in_features: int, dropout: float) -> Method:
     """A method with its recommended options at the common width."""
-    return build_method(name, taxonomy, in_features, {**METHODS.recommended(name), "width": WIDTH, "dropout": dropout})
+    return build_method(
+        name, taxonomy, in_features, {**METHODS.row(name).recommended, "width": WIDTH, "dropout": dropout}
+    )
 
 
 def separate(

@@ -23,6 +23,7 @@ from safetensors.numpy import load_file
 
 COMMAND = "import sys; from hiercos.cli import main; sys.exit(main())"
 CALIBRATION = "calibration"  # begin of the names of tensors, in models that hold the chains among them
+BESIDE = ("text.", "memory.")  # and of those of features and remembered samples, which some versions keep there
 RUNS = {
     "committee": ("icd10cm:9", "--method", "default", "--effort", "quick"),
     "hier-cos": ("icd10cm:9", "--method", "hier-cos", "--epochs", "10"),
@@ -71,7 +72,7 @@ def hashes(folder: Path, model: str, data: str, *options: str) -> Iterator[tuple
     path = folder / model
     weights = load_file(path / "model.safetensors")
     config = json.loads((path / "config.json").read_text())
-    own = [weights[name] for name in sorted(weights) if not name.startswith((CALIBRATION, "text."))]
+    own = [weights[name] for name in sorted(weights) if not name.startswith((CALIBRATION, *BESIDE))]
     yield "weights", hashed(own)
     yield "temperature", hashed(config["temperature"])
     yield "rule", hashed(config["rule"])

@@ -52,7 +52,7 @@ def config_of(method: str, seed: int, samples: int, epochs: int | None, below_la
     `hiercos train`."""
     wanted = {"width": WIDTH, "dropout": 0.1, "effort": "quick"}
     known = METHODS.options(method)
-    options = {name: value for name, value in wanted.items() if name in known} | dict(METHODS.recommended(method))
+    options = {name: value for name, value in wanted.items() if name in known} | dict(METHODS.row(method).recommended)
     if below_label is not None and method == "hier-cos":
         options["below_label"] = below_label
     config = Settings(method, options, seed=seed, batch_size=batch_size_for(samples, 256))

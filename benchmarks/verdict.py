@@ -24,6 +24,7 @@ COLUMNS = ("ahd_at_1", "top1", "hops", "log_loss")  # in the order in which the 
 HEIGHT, METHODS = 3, 4  # height of the simulated tree; simulated methods, every second one with the tree
 ROW, OWN, SEED = 1.0, 0.5, 0.3  # deviations of a margin: of the row, of the method on it, of the seed on it
 TRIALS = 100
+HALVES = 10  # draws of a half of the rows
 SIZES = ((60, 200, 3), (600, 1200, 1), (600, 1200, 3), (2000, 2000, 5))  # validation rows, test rows, seeds
 Table = dict[str, dict[str, FloatArray]]  # values (S, M) by variant and metric
 
@@ -182,17 +183,34 @@ def with_height(record: Record) -> Record:
     return replace(record, taxonomy={"largest_distance": record.taxonomy["height"], **record.taxonomy})
 
 
+def half_regrets(table: Table, variants: list[Variant]) -> str:
+    """Regrets in tree distance of the verdict and of the best mean, if one half of the rows decides for the other."""
+    count, found = next(iter(table.values()))["ahd_at_1"].shape[1], []
+    for seed in range(HALVES if count > 1 else 0):
+        rows = np.random.default_rng(seed).permutation(count)
+        mine, others = rows[: count // 2], rows[count // 2 :]
+        deciding = {
+            name: {key: each[:, mine] if each.shape[1] == count else each for key, each in own.items()}
+            for name, own in table.items()
+        }
+        truth = {name: own["ahd_at_1"][:, others].mean() for name, own in table.items()}
+        found.append([truth[each] - min(truth.values()) for each in (verdict(deciding, variants), best_mean(deciding))])
+    return " | ".join(f"{regret:.4f}" for regret in np.mean(found, axis=0)) if found else "- | -"
+
+
 def shipped_of_records() -> None:
     """Print what is shipped on the stored records, which are of test rows."""
-    print("| records | seeds | variants | shipped | for top1 | for hops | best mean tree distance |")
-    print("|---|---|---|---|---|---|---|")
+    columns = ("records", "seeds", "variants", "shipped", "for top1", "for hops", "best mean tree distance")
+    print(f"| {' | '.join((*columns, 'regret', 'of the best mean'))} |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for folder in sorted(path for path in RESULTS.iterdir() if path.is_dir()):
         stored = [each for each in read_table(folder.name, RESULTS) if "shots" not in each.record.data]
         variants, table = summarize(with_height(each.record) for each in stored), record_values(stored)
         choose = partial(verdict, table, variants)
         chosen = " | ".join(choose(purpose) for purpose in ("distance", "top1", "hops"))
         seeds = len({each.record.seed for each in stored})
-        print(f"| {folder.name} | {seeds} | {len(variants)} | {chosen} | {best_mean(table)} |")
+        regrets = half_regrets(table, variants)
+        print(f"| {folder.name} | {seeds} | {len(variants)} | {chosen} | {best_mean(table)} | {regrets} |")
 
 
 def main() -> None:

@@ -56,7 +56,7 @@ import sys
 from hiercos.decisions import rule
 from hiercos.methods import METHODS
 
-traits, search = METHODS.traits("bounded"), METHODS.search("bounded")
+traits, search = METHODS.traits("bounded"), METHODS.row("bounded").search
 assert (traits.uses_tree, traits.solved, list(search), "bounded" in METHODS) == (False, False, ["scale"], True)
 assert rule("careful", share=0.25).to_dict() == {"name": "careful", "share": 0.25}
 assert "torch" not in sys.modules and "my_package.bounded" not in sys.modules
@@ -81,7 +81,7 @@ def test_a_package_extends_the_tables_with_one_file_and_one_row_as_documented(tm
     assert "scale=2.0" in shown
 
 
-@pytest.mark.parametrize("names", ["METHODS.traits('hier-cos'), METHODS.recommended('hier-cos')", "[*METHODS]"])
+@pytest.mark.parametrize("names", ["METHODS.traits('hier-cos'), METHODS.row('hier-cos').recommended", "[*METHODS]"])
 def test_names_and_traits_of_methods_need_no_torch(names: str) -> None:
     code = f"import sys; from hiercos.methods import METHODS; {names}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -23,5 +23,5 @@ def test_a_method_works_on_graphs_or_says_that_it_needs_a_tree(name: str) -> Non
         method.loss(outputs, labels).backward()
     assert method.class_scores(outputs).shape == (3, 3)
     assert method.node_scores(outputs).shape == (3, 5)
-    if METHODS.takes_inner_labels(name):
+    if METHODS.traits(name).inner_labels:
         assert torch.isfinite(method.loss(outputs, torch.tensor([3, 4, 0])))

@@ -8,20 +8,20 @@ import torch
 from hiercos.methods import METHODS, Between, Committee, MethodError, OneOf, build_method
 from trees import TOY
 
-SEARCHED = [name for name in METHODS if METHODS.search(name)]
+SEARCHED = [name for name in METHODS if METHODS.row(name).search]
 
 
 def test_the_methods_with_a_trade_off_of_their_own_say_where_to_look_for_it() -> None:
     assert {"hier-cos", "hxe", "soft-labels", "haframe"} <= set(SEARCHED)
-    assert not METHODS.search("cross-entropy")
+    assert not METHODS.row("cross-entropy").search
     with pytest.raises(MethodError, match="did you mean 'hxe'"):
-        METHODS.search("hxr")
+        METHODS.row("hxr")
 
 
 @pytest.mark.parametrize("name", SEARCHED)
 def test_every_value_drawn_is_one_the_method_takes_and_the_default_is_among_them(name: str) -> None:
     generator = np.random.default_rng(0)
-    space = METHODS.search(name)
+    space = METHODS.row(name).search
     assert all(METHODS.options(name)[option] in values for option, values in space.items())
     for _ in range(5):
         build_method(name, TOY, 8, {option: values.draw(generator) for option, values in space.items()})
@@ -31,7 +31,7 @@ def test_the_documentation_lists_every_option_searched() -> None:
     page = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z0-9-]+)`: `(\w+)` \| (.+) \|$", page, re.MULTILINE)
     assert {(name, option): text for name, option, text in rows} == {
-        (name, option): str(space) for name in SEARCHED for option, space in METHODS.search(name).items()
+        (name, option): str(space) for name in SEARCHED for option, space in METHODS.row(name).search.items()
     }
 
 
@@ -146,17 +146,17 @@ def test_an_integer_is_a_number() -> None:
 
 
 def test_only_the_flat_methods_do_without_the_tree() -> None:
-    flat = {name for name in METHODS if not METHODS.uses_tree(name)}
+    flat = {name for name in METHODS if not METHODS.traits(name).uses_tree}
     assert flat == {"cross-entropy", "cross-entropy-mlp", "flat-committee", "gaussian", "linear-svm", "logistic"}
 
 
 def test_the_methods_that_take_inner_labels_are_named() -> None:
     first, *others = METHODS.with_inner_labels()
     assert first == "committee"
-    assert others == sorted(name for name in METHODS if METHODS.takes_inner_labels(name) and name != "committee")
+    assert others == sorted(name for name in METHODS if METHODS.traits(name).inner_labels and name != "committee")
     without = {"barz-denzler", "haframe", "soft-labels", "gaussian", "linear-svm", "logistic", "tree-logistic"}
     assert {*METHODS} - {*METHODS.with_inner_labels()} == without
-    assert METHODS.takes_inner_labels("committee")
+    assert METHODS.traits("committee").inner_labels
     METHODS.check_labels("hier-cos", torch.tensor([0, 3]), TOY)
     METHODS.check_labels("haframe", torch.tensor([0, 2]), TOY)
     with pytest.raises(MethodError) as error:
@@ -171,7 +171,7 @@ def test_the_methods_that_take_inner_labels_are_named() -> None:
 def test_a_method_takes_or_refuses_inner_labels_as_it_says(name: str) -> None:
     method = METHODS[name](TOY, in_features=4)
     outputs, labels = method.head(torch.randn(3, 4)), torch.tensor([0, 3, 2])  # 3 is the node pet
-    if METHODS.takes_inner_labels(name):
+    if METHODS.traits(name).inner_labels:
         assert torch.isfinite(method.loss(outputs, labels))
     else:
         with pytest.raises(IndexError, match="3"):
@@ -179,7 +179,7 @@ def test_a_method_takes_or_refuses_inner_labels_as_it_says(name: str) -> None:
 
 
 def test_recommended_options_are_options_of_their_method() -> None:
-    recommended = {name: METHODS.recommended(name) for name in METHODS}
+    recommended = {name: METHODS.row(name).recommended for name in METHODS}
     for name, options in recommended.items():
         METHODS.check_options(name, options)
     assert recommended["hier-cos"] == {"activation": "norm-prelu", "alpha": None, "probabilities": "divergence"}

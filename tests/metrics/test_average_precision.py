@@ -36,7 +36,7 @@ def test_the_number_of_rows_at_once_changes_nothing(monkeypatch: pytest.MonkeyPa
     generator = torch.Generator().manual_seed(0)
     scores, labels = torch.rand(9, 5, generator=generator), torch.randint(0, 8, (9,), generator=generator)
     whole = HF.average_precision(scores, labels, TOY)
-    monkeypatch.setattr(sys.modules["hiercos.metrics.functional.retrieval"], "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(sys.modules["hiercos.metrics.functional.retrieval"], "PAIRED_ROWS", 2)
     assert HF.average_precision(scores, labels, TOY) == whole
 
 

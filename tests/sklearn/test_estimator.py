@@ -223,8 +223,9 @@ def test_samples_must_be_there_in_number() -> None:
         quick().fit(X, Y, sample_weight=np.eye(120)[0])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         quick().fit(X, LEVELS[LABELS][:-1])
-    with pytest.raises(NotFittedError):
-        quick().predict(X)
+    for unfitted in (quick().predict, quick().decision_function, quick().predict_path, quick().predict_log_proba):
+        with pytest.raises(NotFittedError):
+            unfitted(X)
 
 
 # Within scikit-learn.

@@ -20,7 +20,7 @@ from hiercos.training import GrowthAccuracy, Settings, extended_model, fit, grow
 OLD = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
 NEW = Taxonomy.from_paths([("vehicle", "car"), ("pet", "fish"), ("pet", "cat"), ("pet", "dog"), ("plant", "oak")])
 OLD_CLASSES = [2, 3, 0]  # classes of NEW that are cat, dog and car
-GROWING = [name for name in METHODS if METHODS.grows(name)]
+GROWING = [name for name in METHODS if METHODS.traits(name).grows]
 
 
 @pytest.mark.parametrize("name", [*GROWING, "hier-cos, N-wide"])
@@ -53,7 +53,7 @@ def test_a_new_axis_starts_from_its_parents_and_a_new_class_from_the_mean_beside
     torch.testing.assert_close(by_class[1], (by_class[2] + by_class[3]) / 2)  # fish from cat and dog
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if not METHODS.grows(name)])
+@pytest.mark.parametrize("name", [name for name in METHODS if not METHODS.traits(name).grows])
 def test_a_method_whose_weights_follow_from_the_tree_is_refused(name: str) -> None:
     with pytest.raises(MethodError, match=f"^method '{name}' cannot take new classes from its weights alone; "):
         grown_model(Model(OLD, 4, name), taxonomy_change(OLD, NEW))

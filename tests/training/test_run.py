@@ -1,4 +1,5 @@
 import csv
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +18,16 @@ from hiercos.training import Settings, train
 CONFIG = Settings("hier-cos", epochs=4, batch_size=16, learning_rate=0.01, seed=3)
 
 
-def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: Path) -> None:
-    data, folder = blob_data(), tmp_path / "run"
-    record = train(data, CONFIG, fabric=fabric, folder=folder).records["none"]
+@pytest.fixture(scope="module")
+def finished(fabric: Fabric, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a finished run, which tests copy before they change it."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    train(blob_data(), CONFIG, fabric=fabric, folder=folder)
+    return folder
+
+
+def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, finished: Path) -> None:
+    data, folder, record = blob_data(), finished, Record.read(finished)
     assert {file.name for file in folder.iterdir()} == {
         "config.json",
         "held-out",
@@ -29,7 +37,6 @@ def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: 
         "taxonomy.json",
         "test",
     }
-    assert Record.read(folder) == record
     assert record.config["seed"] == record.seed == 3
     test = data.samples("test")
     stored = Classifier.load(folder)
@@ -45,40 +52,39 @@ def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: 
     assert [int(row["number"]) for row in log] == [1, 2, 3, 4]
 
 
-def test_a_finished_run_is_returned_and_not_run_again(fabric: Fabric, tmp_path: Path) -> None:
-    first = train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path).records
-    weights = (tmp_path / "model.safetensors").stat().st_mtime_ns
-    assert train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path, resume=True).records == first
-    assert (tmp_path / "model.safetensors").stat().st_mtime_ns == weights
+def test_a_finished_run_is_returned_and_not_run_again(fabric: Fabric, finished: Path) -> None:
+    weights = (finished / "model.safetensors").stat().st_mtime_ns
+    records = train(blob_data(), CONFIG, fabric=fabric, folder=finished, resume=True).records
+    assert records == {"none": Record.read(finished)}
+    assert (finished / "model.safetensors").stat().st_mtime_ns == weights
 
 
-def test_a_folder_with_a_run_is_never_overwritten(fabric: Fabric, tmp_path: Path) -> None:
-    train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path)
+def test_a_folder_with_a_run_is_never_overwritten(fabric: Fabric, finished: Path) -> None:
     with pytest.raises(RunError, match="already holds a finished run"):
-        train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path)
+        train(blob_data(), CONFIG, fabric=fabric, folder=finished)
     with pytest.raises(RunError, match="finished run with another epochs"):
-        train(blob_data(), replace(CONFIG, epochs=5), fabric=fabric, folder=tmp_path, resume=True)
+        train(blob_data(), replace(CONFIG, epochs=5), fabric=fabric, folder=finished, resume=True)
     with pytest.raises(RunError, match="finished run with another data"):
-        train(blob_data(count=150), CONFIG, fabric=fabric, folder=tmp_path, resume=True)
+        train(blob_data(count=150), CONFIG, fabric=fabric, folder=finished, resume=True)
 
 
-def test_the_same_seed_gives_the_same_figures(fabric: Fabric, tmp_path: Path) -> None:
-    records = [train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path / name).records["none"] for name in ("a", "b")]
-    assert records[0].metrics == pytest.approx(records[1].metrics, rel=0, abs=0, nan_ok=True)
+def test_the_same_seed_gives_the_same_figures(fabric: Fabric, finished: Path, tmp_path: Path) -> None:
+    again = train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path).records["none"]
+    assert again.metrics == pytest.approx(Record.read(finished).metrics, rel=0, abs=0, nan_ok=True)
 
 
-def test_a_record_says_what_can_change_the_last_bits(fabric: Fabric, tmp_path: Path) -> None:
-    record = train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path / "run").records["none"]
+def test_a_record_says_what_can_change_the_last_bits(finished: Path) -> None:
+    record = Record.read(finished)
     assert record.environment is not None
     assert record.environment["threads"] == torch.get_num_threads()
     assert (record.environment["device"], record.environment["processes"]) == ("cpu", 1)
     assert {"cpu", "mkldnn", "cuda", "deterministic", "device_name"} <= record.environment.keys()
-    assert Record.read(tmp_path / "run").environment == record.environment
 
 
-def test_checkpoints_beside_a_finished_run_are_swept_by_the_next_one(fabric: Fabric, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    train(blob_data(), CONFIG, fabric=fabric, folder=folder)
+def test_checkpoints_beside_a_finished_run_are_swept_by_the_next_one(
+    fabric: Fabric, finished: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
     for name in ("checkpoint.safetensors", "checkpoint-previous.safetensors", ".hiercos-dead.tmp"):
         (folder / name).touch()
     before = {file.name: file.read_bytes() for file in folder.glob("[!.]*.*") if not file.name.startswith("check")}
@@ -86,9 +92,8 @@ def test_checkpoints_beside_a_finished_run_are_swept_by_the_next_one(fabric: Fab
     assert {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()} == before
 
 
-def test_a_damaged_file_of_a_finished_run_is_named(fabric: Fabric, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    train(blob_data(), CONFIG, fabric=fabric, folder=folder)
+def test_a_damaged_file_of_a_finished_run_is_named(fabric: Fabric, finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
     for name in ("record.json", "test/scores.npz", "model.safetensors", "taxonomy.json"):
         content = (folder / name).read_bytes()
         (folder / name).write_bytes(content + b" ")

@@ -24,7 +24,7 @@ from hiercos.training.settings import Effort
 from trees import TOY17
 
 METHODS = ("committee", "hier-cos", "cross-entropy-mlp", "tree-logistic", "linear-svm", "siblings")
-SHORT = {"committee": 2, "hier-cos": 3, "cross-entropy-mlp": 3}
+SHORT = {"committee": 1, "hier-cos": 2, "cross-entropy-mlp": 2}
 
 
 def rows(kind: str, count: int = 600) -> tuple[Inputs, np.ndarray]:
@@ -60,6 +60,7 @@ def settings(method: str, *, quick: bool = False) -> Settings:
     return Settings(method, epochs=SHORT.get(method), effort=effort)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["vectors", "texts"])
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_rows_give_the_same_model_behind_every_door(
@@ -81,6 +82,7 @@ def test_the_same_rows_give_the_same_model_behind_every_door(
     np.testing.assert_array_equal(alone, estimator.predict_proba(X)[::37])
 
 
+@pytest.mark.long
 def test_a_comparison_trains_the_models_of_a_training_on_the_same_split(fabric: Fabric, tmp_path: Path) -> None:
     whole = completed(dataset("vectors", purpose="compare"))
     kept = np.flatnonzero(whole.split != "test")

@@ -132,7 +132,7 @@ def perform(task: Task, fabric: Fabric, callback: TrainingCallback | None = None
 def learnable_rows(dataset: Dataset, method: str) -> IntArray | None:
     """Rows without those of training and validation whose labels a method cannot learn from; None for all rows."""
     left_out = (dataset.labels >= dataset.taxonomy.num_classes) & (dataset.split != "test")
-    return None if METHODS.takes_inner_labels(method) or not left_out.any() else np.flatnonzero(~left_out)
+    return None if METHODS.traits(method).inner_labels or not left_out.any() else np.flatnonzero(~left_out)
 
 
 def _completed(record: Record, task: Task, fabric: Fabric) -> Record:

@@ -58,7 +58,7 @@ def spaces(settings: Settings) -> dict[str, Space]:
         "weight_decay": Between(1e-4, 1e-1, log=True),
         "dropout": Between(0, 0.5),
     }
-    return {**shared, **METHODS.search(settings.method)}
+    return {**shared, **METHODS.row(settings.method).search}
 
 
 def trial_settings(settings: Settings, number: int) -> Settings:

@@ -27,7 +27,7 @@ from hiercos.taxonomy import Floats, IntArray, Taxonomy, label_indices
 
 LEARNED = ("train", "val")  # splits whose labels are learned from
 MOST_SHOWN = 5  # names in a note
-ROWS_AT_ONCE = 65536  # rows compared with the first one at a time
+COMPARED_ROWS = 65536  # rows compared with the first one at a time
 
 
 @dataclass(frozen=True)
@@ -257,6 +257,6 @@ def degenerate_notes(dataset: Dataset) -> tuple[str, ...]:
 def _constant_columns(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Columns of features (M, F) that have one value in all of these rows."""
     same = np.ones(features.shape[1], dtype=bool)
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        same &= (features[rows[start : start + ROWS_AT_ONCE]] == features[rows[0]]).all(axis=0)
+    for start in range(0, len(rows), COMPARED_ROWS):
+        same &= (features[rows[start : start + COMPARED_ROWS]] == features[rows[0]]).all(axis=0)
     return np.flatnonzero(same)

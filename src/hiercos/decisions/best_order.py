@@ -104,7 +104,7 @@ def best_order(posterior: Posterior, answers: IntArray, *, exact_up_to: int = MO
 
     Note:
         With more classes than `exact_up_to` the best order is searched for; the expected HOPS of what is found is
-        nearly always within 1e-6 of the best. In a graph the 64 most probable labels of a sample are considered.
+        usually within 1e-6 of the best. In a graph the 64 most probable labels of a sample are considered.
 
     Args:
         posterior: probabilities of M samples.

@@ -94,7 +94,7 @@ class HighestHops(ClassRule):
     Note:
         The best order of all need not begin with the answer: for the classes a > 1, a > 2, a > 3, b with
         probabilities .33, .19, .05, .43 it begins with the first, and the answer is b. Beyond `exact_up_to` classes the
-        order is an approximation, see `best_order`. In a graph the 64 most probable labels of a sample are considered.
+        order is searched for, see `best_order`. In a graph the 64 most probable labels of a sample are considered.
 
     Args:
         exact_up_to: largest number of classes for which one assignment over all positions is solved.

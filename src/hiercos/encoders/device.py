@@ -1,4 +1,4 @@
-"""Devices: one process on one device by name, the random state, and turns on the cores."""
+"""Devices: one process on one device by name, and the random state."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ longer than predicting a few texts.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -75,6 +75,7 @@ class NgramKind:
 WORDS, CHARACTERS = NgramKind("word", 1, 2), NgramKind("char_wb", 3, 4)
 NAMES = NgramKind("char_wb", 1, 5, lowercase=False)
 MOST_WORDS_IN_NAMES = 2.5  # mean words of a text up to which texts count as names
+MOST_WORDS = 1 << 16  # words whose n-grams are remembered
 LEAST_SHARED_WORDS = 0.5  # share of the words of names that other names must have, too, for words to count
 
 
@@ -118,13 +119,32 @@ class Ngrams:
         counts.data = (counts.data / lengths[rows]).astype(np.float32)
         return counts
 
+    @cached_property
+    def _of_word(self) -> dict[str, tuple[int | None, ...]]:
+        """Columns of the n-grams of words that occurred lately."""
+        return {}
+
+    def _columns_in(self, text: str) -> Iterable[int | None]:
+        """Column of each n-gram of a text; None for those that are not in the vocabulary."""
+        if self.kind.analyzer == "word":
+            return map(self.columns.get, self.kind.of(text))
+        if len(self._of_word) > MOST_WORDS:
+            self._of_word.clear()
+        found: list[int | None] = []
+        for word in (text.lower() if self.kind.lowercase else text).split():
+            columns = self._of_word.get(word)
+            if columns is None:
+                columns = self._of_word[word] = tuple(map(self.columns.get, self.kind.of(word)))
+            found += columns
+        return found
+
     def _counts(self, texts: Sequence[str]) -> sp.csr_matrix:
         """Number of times that each n-gram occurs in each text, shape (M, V), columns in order, float32."""
         columns: list[int] = []
         counts: list[int] = []
         starts = [0]
         for text in texts:
-            found = Counter(map(self.columns.get, self.kind.of(text)))
+            found = Counter(self._columns_in(text))
             found.pop(None, None)  # n-grams that are not in the vocabulary
             columns += found.keys()  # type: ignore[arg-type]  # None is gone
             counts += found.values()

@@ -14,6 +14,7 @@ from hiercos.errors import DataError
 from hiercos.taxonomy import Floats, LabelReader, Taxonomy, node_classes
 
 SEPARATOR = ";"  # between the nodes of a cell
+AT_LEAST_0 = "a number of at least 0"
 ROW, LABEL, WEIGHT = "row", "label", "weight"
 ANSWER = "answer"
 
@@ -63,26 +64,21 @@ def read_row_priors(path: Path, taxonomy: Taxonomy) -> RowWeights:
     weights: dict[int, Floats] = {}
     for index, label in enumerate(node_classes(nodes, taxonomy).tolist()):
         where = f"{path}: {table.row_name(index)}"
-        number = int(_weight(where, table.columns[ROW][index]))
-        own = weights.setdefault(number, np.zeros(taxonomy.num_classes))
-        own[label] = _weight(where, table.columns[WEIGHT][index])
+        row, weight = (number(where, table.columns[name][index], AT_LEAST_0, 0) for name in (ROW, WEIGHT))
+        weights.setdefault(int(row), np.zeros(taxonomy.num_classes))[label] = weight
     ones = np.ones(taxonomy.num_classes)
-    places = {number: place for place, number in enumerate(weights)}
+    places = {row: place for place, row in enumerate(weights)}
     return RowWeights(np.stack([*weights.values(), ones]), places, str(path))
 
 
-def _number(cell: str) -> float:
-    """The number in a cell; nan for another text."""
+def number(where: str, cell: str, expected: str, least: float = -math.inf) -> float:
+    """The finite number in a cell, at least so large; a `DataError` with what was expected for another text."""
     try:
-        return float(cell)
+        value = float(cell)
     except ValueError:
-        return math.nan
-
-
-def _weight(where: str, cell: str) -> float:
-    value = _number(cell)
-    if not (math.isfinite(value) and value >= 0):
-        raise DataError(f"{where}: expected a number of at least 0, got {cell!r}")
+        value = math.nan
+    if not (math.isfinite(value) and value >= least):
+        raise DataError(f"{where}: expected {expected}, got {cell!r}")
     return value
 
 
@@ -102,7 +98,7 @@ def read_costs(path: Path, taxonomy: Taxonomy) -> LeastCost:
         [cells[row] for row in named], source=str(path), row_name=lambda index: table.row_name(named[index]), inner=True
     )
     costs = [
-        [_cost(f"{path}: {table.row_name(row)}", table.columns[name][row]) for name in names]
+        [number(f"{path}: {table.row_name(row)}", table.columns[name][row], "a number as cost") for name in names]
         for row in range(len(answers))
     ]
     return LeastCost(tuple(answers.tolist()), tuple(map(tuple, costs)))
@@ -113,10 +109,3 @@ def _class_columns(taxonomy: Taxonomy) -> list[str]:
     if len(set(taxonomy.class_names)) == taxonomy.num_classes:
         return list(taxonomy.class_names)
     return [taxonomy.path_text(int(leaf)) for leaf in taxonomy.leaves]
-
-
-def _cost(where: str, cell: str) -> float:
-    value = _number(cell)
-    if not math.isfinite(value):
-        raise DataError(f"{where}: expected a number as cost, got {cell!r}")
-    return value

@@ -34,9 +34,7 @@ def barz_denzler(
     Args:
         taxonomy: the tree; see `class_frame` for the cost with many classes.
         in_features: width F of the input features.
-        width: width of a transformation module before the linear layer; None (default, as published) for no module.
-        dropout: dropout rate, see `linear_head`.
-        momentum: batch-norm momentum, see `TransformationModule`.
+        width, dropout, momentum: see `linear_head`; the published head is one linear layer, without a width.
     """
     embeddings = class_frame(height_similarities(taxonomy))
     cosines = EmbeddingCosines(embeddings)

@@ -87,7 +87,7 @@ class Committee(nn.Module):
         """An untrained model; its method takes raw inputs, or dense features."""
         known = METHODS.options(method)
         given = {name: value for name, value in {**self.options, **options}.items() if name in known}
-        chosen = {**METHODS.recommended(method), **given}
+        chosen = {**METHODS.row(method).recommended, **given}
         dense = self.in_features if self.projection is None else self.projection.num_features
         width = self.in_features if METHODS.traits(method).raw_inputs else dense
         return Model(self.taxonomy, width, method, chosen)

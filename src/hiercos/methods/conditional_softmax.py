@@ -21,9 +21,7 @@ def conditional_softmax(
     Args:
         taxonomy: the tree.
         in_features: width F of the input features.
-        width: width of a transformation module before the linear layer; None (default, as published) for no module.
-        dropout: dropout rate, see `linear_head`.
-        momentum: batch-norm momentum, see `TransformationModule`.
+        width, dropout, momentum: see `linear_head`; the published head is one linear layer, without a width.
         tau: strength of the adjustment, see `ConditionalSoftmaxLoss`; 0 for the plain conditional softmax.
     """
     loss = ConditionalSoftmaxLoss(taxonomy, tau)

@@ -4,7 +4,7 @@ from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.contributions import linear_contributions
-from hiercos.methods.heads import SummedProbabilities, TransformationModule, hidden_layer
+from hiercos.methods.heads import TransformationModule, hidden_layer
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
@@ -36,8 +36,7 @@ def cross_entropy_mlp(
         taxonomy: the tree; training reads it only for labels that are inner nodes.
         in_features: width F of the input features.
         width: width of the transformation module; C, as published, by default.
-        dropout: dropout rate, see `TransformationModule`.
-        momentum: batch-norm momentum, see `TransformationModule`.
+        dropout, momentum: see `TransformationModule`.
     """
     width = taxonomy.num_classes if width is None else width
     transformation = TransformationModule(in_features, width, momentum=momentum, dropout=dropout)
@@ -45,10 +44,5 @@ def cross_entropy_mlp(
 
 
 def _flat_method(head: nn.Module, taxonomy: Taxonomy) -> Method:
-    return Method(
-        head=head,
-        loss=CrossEntropyLoss(taxonomy),
-        class_scores=nn.Identity(),
-        node_scores=SummedProbabilities(taxonomy),
-        contributions=linear_contributions(head) if isinstance(head, nn.Linear) else None,
-    )
+    given = linear_contributions(head) if isinstance(head, nn.Linear) else None
+    return Method.of_class_logits(head, CrossEntropyLoss(taxonomy), taxonomy, contributions=given)

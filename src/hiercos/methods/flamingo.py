@@ -39,8 +39,7 @@ def flamingo_2(
         taxonomy: the tree.
         in_features: width F of the input features.
         width: width of the transformation module; C, as published, by default.
-        dropout: dropout rate, see `TransformationModule`.
-        momentum: batch-norm momentum, see `TransformationModule`.
+        dropout, momentum: see `TransformationModule`.
     """
     width = taxonomy.num_classes if width is None else width
     return _flamingo(TransformationModule(in_features, width, momentum=momentum, dropout=dropout), width, taxonomy)

@@ -8,7 +8,6 @@ from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.contributions import linear_contributions
-from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, Solved
 from hiercos.taxonomy import Taxonomy
@@ -22,14 +21,8 @@ def gaussian(taxonomy: Taxonomy, in_features: int) -> Method:
         in_features: width F of the input features.
     """
     head = nn.Linear(in_features, taxonomy.num_classes)
-    return Method(
-        head=head,
-        loss=CrossEntropyLoss(),
-        class_scores=nn.Identity(),
-        node_scores=SummedProbabilities(taxonomy),
-        contributions=linear_contributions(head),
-        solver=GaussianSolver(head),
-    )
+    given = linear_contributions(head)
+    return Method.of_class_logits(head, CrossEntropyLoss(), taxonomy, contributions=given, solver=GaussianSolver(head))
 
 
 @dataclass(frozen=True, eq=False)

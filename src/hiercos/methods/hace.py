@@ -1,9 +1,7 @@
 """Hierarchy-aware cross-entropy (HACE)."""
 
-from torch import nn
-
 from hiercos.losses import HACELoss
-from hiercos.methods.heads import SummedProbabilities, linear_head
+from hiercos.methods.heads import linear_head
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
@@ -22,12 +20,8 @@ def hace(
     Args:
         taxonomy: the tree.
         in_features: width F of the input features.
-        width: width of a transformation module before the linear layer; None (default, as published) for no module.
-        dropout: dropout rate, see `linear_head`.
-        momentum: batch-norm momentum, see `TransformationModule`.
+        width, dropout, momentum: see `linear_head`; the published head is one linear layer, without a width.
         dilution: share of its target that a node passes up, see `HACELoss`.
     """
     head = linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum)
-    return Method(
-        head, loss=HACELoss(taxonomy, dilution), class_scores=nn.Identity(), node_scores=SummedProbabilities(taxonomy)
-    )
+    return Method.of_class_logits(head, HACELoss(taxonomy, dilution), taxonomy)

@@ -46,8 +46,7 @@ def hafeat_2(
         taxonomy: the tree.
         in_features: width F of the input features.
         width: width of the transformation module; C, as published, by default.
-        dropout: dropout rate, see `TransformationModule`.
-        momentum: batch-norm momentum, see `TransformationModule`.
+        dropout, momentum: see `TransformationModule`.
         margin_levels: levels with a margin term, see `hafeat_1`.
     """
     width = taxonomy.num_classes if width is None else width

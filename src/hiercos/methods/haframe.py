@@ -31,8 +31,7 @@ def haframe(
         taxonomy: the tree; see `class_frame` for the cost with many classes.
         in_features: width F of the input features.
         width: width of the transformation module, which a linear map to C follows; C, as published, by default.
-        dropout: dropout rate, see `TransformationModule`.
-        momentum: batch-norm momentum, see `TransformationModule`.
+        dropout, momentum: see `TransformationModule`.
         gamma: decay rate of the similarities, see `decaying_similarities`; published: 1 (FGVC-Aircraft) to 5
             (iNaturalist-19).
         alpha: weight of the cosine term, see `HAFrameLoss`.

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from hiercos.methods.backbone import Backbone
 from hiercos.methods.contributions import Comparison, Contributions
+from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.layers import Projection, SparseMatrix, Standardize, align_inputs, csr_tensor
 from hiercos.methods.solver import LabelledFeatures, Solved, Solver
 from hiercos.methods.table import METHODS, build_method
@@ -75,6 +76,11 @@ class Method:
     # function that tells a solver to stay near the weights that the head has now, those of a model over fewer
     # classes; by default a solver starts anew
     keep_weights: Callable[[], None] | None = None
+
+    @classmethod
+    def of_class_logits(cls, head: nn.Module, loss: nn.Module, taxonomy: Taxonomy, **others: Any) -> "Method":
+        """A method whose outputs are logits of the classes; the probability of a node is the sum of its classes."""
+        return cls(head, loss, nn.Identity(), SummedProbabilities(taxonomy), **others)
 
     def __repr__(self) -> str:
         modules = ((name, part) for name, part in vars(self).items() if isinstance(part, nn.Module))

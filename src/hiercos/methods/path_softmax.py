@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from hiercos.geometry import class_path_sums
 from hiercos.losses import PathLogLoss
 from hiercos.methods.contributions import Comparison
-from hiercos.methods.heads import OnTree, SummedProbabilities, linear_head
+from hiercos.methods.heads import OnTree, linear_head
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
@@ -39,10 +39,6 @@ def path_softmax(
         of_classes = class_path_sums(head.get_parameter("1.weight")[:, given.columns].T, taxonomy)  # (E, C)
         return (of_classes[:, given.classes] - of_classes[:, given.rivals]).T * given.values
 
-    return Method(
-        head=nn.Sequential(head, OnTree(class_path_sums, taxonomy)),
-        loss=PathLogLoss(taxonomy, inner),
-        class_scores=nn.Identity(),
-        node_scores=SummedProbabilities(taxonomy),
-        contributions=contributions if width is None else None,
-    )
+    logits = nn.Sequential(head, OnTree(class_path_sums, taxonomy))
+    given = contributions if width is None else None
+    return Method.of_class_logits(logits, PathLogLoss(taxonomy, inner), taxonomy, contributions=given)

@@ -1,9 +1,7 @@
 """Soft labels."""
 
-from torch import nn
-
 from hiercos.losses import SoftLabelsLoss
-from hiercos.methods.heads import SummedProbabilities, linear_head
+from hiercos.methods.heads import linear_head
 from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
@@ -22,12 +20,8 @@ def soft_labels(
     Args:
         taxonomy: the tree.
         in_features: width F of the input features.
-        width: width of a transformation module before the linear layer; None (default, as published) for no module.
-        dropout: dropout rate, see `linear_head`.
-        momentum: batch-norm momentum, see `TransformationModule`.
+        width, dropout, momentum: see `linear_head`; the published head is one linear layer, without a width.
         beta: decay rate of the targets with distance, see `SoftLabelsLoss`.
     """
     head = linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum)
-    return Method(
-        head, loss=SoftLabelsLoss(taxonomy, beta), class_scores=nn.Identity(), node_scores=SummedProbabilities(taxonomy)
-    )
+    return Method.of_class_logits(head, SoftLabelsLoss(taxonomy, beta), taxonomy)

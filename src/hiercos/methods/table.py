@@ -192,23 +192,11 @@ class MethodTable(Registry["Build"]):
         """Properties of a method."""
         return self.row(name).traits
 
-    def uses_tree(self, name: str) -> bool:
-        """Whether training a method uses the tree, not only the classes."""
-        return self.traits(name).uses_tree
-
-    def takes_inner_labels(self, name: str) -> bool:
-        """Whether the loss of a method accepts labels that are inner nodes."""
-        return self.traits(name).inner_labels
-
     def with_inner_labels(self) -> list[str]:
         """Names of the methods whose loss accepts labels that are inner nodes, the default first, then sorted."""
         return sorted(
-            (name for name in self if self.takes_inner_labels(name)), key=lambda name: (name != DEFAULT, name)
+            (name for name in self if self.traits(name).inner_labels), key=lambda name: (name != DEFAULT, name)
         )
-
-    def grows(self, name: str) -> bool:
-        """Whether the weights of a method can be extended to a taxonomy with more nodes."""
-        return self.traits(name).grows
 
     def check_extendable(self, name: str) -> None:
         """Raise a `MethodError` if a model of the method cannot be extended to a larger taxonomy."""
@@ -234,7 +222,7 @@ class MethodTable(Registry["Build"]):
             taxonomy: the tree.
         """
         inner = int((labels >= taxonomy.num_classes).sum())
-        if inner and not self.takes_inner_labels(name):
+        if inner and not self.traits(name).inner_labels:
             raise MethodError(
                 f"method {name!r} needs a class for every training sample, "
                 f"got inner nodes for {inner} of {len(labels)}; methods that learn from inner nodes: "
@@ -256,14 +244,6 @@ class MethodTable(Registry["Build"]):
             f"method {name!r} needs one label for every training sample, got several for {several} of "
             f"{len(label_sets)}; methods that learn from several: {possible}"
         )
-
-    def search(self, name: str) -> Mapping[str, Space]:
-        """Search space of each of a method's own options, by option name."""
-        return self.row(name).search
-
-    def recommended(self, name: str) -> Mapping[str, Any]:
-        """Options of a method that the commands set instead of the published ones, by option name."""
-        return self.row(name).recommended
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
         """Raise a `MethodError` that names every unknown option and every value of a wrong type."""

@@ -26,9 +26,7 @@ def yolo_v2(
     Args:
         taxonomy: the tree.
         in_features: width F of the input features.
-        width: width of a transformation module before the linear layer; None (default, as published) for no module.
-        dropout: dropout rate, see `linear_head`.
-        momentum: batch-norm momentum, see `TransformationModule`.
+        width, dropout, momentum: see `linear_head`; the published head is one linear layer, without a width.
     """
     return Method(
         head=linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum),

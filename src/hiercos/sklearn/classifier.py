@@ -194,7 +194,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def predict(self, X: Any) -> AnyArray:
         """The class of each sample, as a label of the kind passed to `fit`: shape (M,) or (M, L)."""
-        labels: AnyArray = self.labels_.labels[self._answers(X)]
+        answers = self._answers(X)  # raises before anything is fitted
+        labels: AnyArray = self.labels_.labels[answers]
         return labels
 
     def predict_path(self, X: Any) -> AnyArray:
@@ -268,7 +269,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Returns:
             Scores, shape (M, C); for two classes shape (M,), above 0 for the second class.
         """
-        scores: AnyArray = self.rule_.ranking(self._posterior(X))[:, self.labels_.columns]
+        posterior = self._posterior(X)
+        scores: AnyArray = self.rule_.ranking(posterior)[:, self.labels_.columns]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

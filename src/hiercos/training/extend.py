@@ -78,7 +78,7 @@ def extended_model(model: Model, change: TaxonomyChange, seed: int = 0, *, anew:
 
 def _extended(model: Model, change: TaxonomyChange, seed: int, *, anew: bool) -> Model:
     """See `extended_model`; members of a committee may be of any method."""
-    if METHODS.grows(model.method) and not anew:
+    if METHODS.traits(model.method).grows and not anew:
         grown = grown_model(model, change, seed)
         grown.keep_weights()
         return grown
@@ -102,8 +102,8 @@ def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
         change: correspondence of the nodes.
         seed: seed of the new weights.
     """
-    if not METHODS.grows(model.method):
-        growing = ", ".join(name for name in METHODS if METHODS.grows(name))
+    if not METHODS.traits(model.method).grows:
+        growing = ", ".join(name for name in METHODS if METHODS.traits(name).grows)
         again = "; hiercos extend solves it again, with a memory" if METHODS.traits(model.method).solved else ""
         named = f"method {model.method!r} cannot take new classes from its weights alone"
         raise MethodError(f"{named}; methods that can: {growing}{again}")

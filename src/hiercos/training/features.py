@@ -43,7 +43,7 @@ from hiercos.methods import METHODS, Model, Projection, SparseMatrix, csr_tensor
 from hiercos.taxonomy import IntArray, Taxonomy
 from hiercos.training.settings import Settings
 
-ROWS_AT_ONCE = 8192  # sparse vectors projected at a time
+PROJECTED_ROWS = 8192  # sparse vectors projected at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +118,8 @@ class Features(_OfDataset):
         if self.encoder is None and matrix.shape[1] <= dim:
             return replace(self, values=torch.tensor(csr_matrix(matrix).toarray()))
         projection = Projection.fit(matrix[self.dataset.rows("train")], dim, PROJECTION_SEED)
-        starts = range(0, len(self.dataset), ROWS_AT_ONCE)
-        blocks = [projection(csr_tensor(matrix[start : start + ROWS_AT_ONCE])) for start in starts]
+        starts = range(0, len(self.dataset), PROJECTED_ROWS)
+        blocks = [projection(csr_tensor(matrix[start : start + PROJECTED_ROWS])) for start in starts]
         return replace(self, values=torch.cat(blocks), projection=projection)
 
     def with_split(self, split: TextArray) -> Features:

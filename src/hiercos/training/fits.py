@@ -203,5 +203,5 @@ def without_validation(features: AnyFeatures, settings: Settings) -> AnyFeatures
     if settings.folds and features.fine_tunes:
         raise RunError(f"folds {settings.folds}: expected a frozen backbone, texts or vectors")
     data = features.dataset
-    learnable = data.is_class | METHODS.takes_inner_labels(settings.method)
+    learnable = data.is_class | METHODS.traits(settings.method).inner_labels
     return features.with_split(np.where((data.split == "val") & learnable, "train", data.split))

@@ -100,10 +100,7 @@ def fit(
     if len(train) < 2:
         raise TrainingError(f"expected at least 2 training samples, got {len(train)}")
     if model.backbone is None and not model.raw_inputs:
-        (features,) = train.batches([torch.arange(len(train))])
-        set_scale = model.standardize.fit if config.standardize else model.standardize.fit_unvaried
-        set_scale(features)
-        check_scale(model)
+        set_scale(model, train, config)
     model.prepare(train.labels, weights)
     if model.solver is not None or isinstance(model.head, Committee):
         from hiercos.training.committee.runs import MemberRuns  # late: members are trained by this function
@@ -128,7 +125,7 @@ def fit(
             number = len(state.progress.history) + 1
             loss = step(number=number, plateau=state.plateau, weights=weights, callback=callback)
             check_weights(model, number)
-            metrics = UNKNOWN if val is None else validate(fabric, model, val, number)
+            metrics = UNKNOWN if val is None else validate(fabric, model, val)
             seconds = state.progress.seconds + time.perf_counter() - start
             measured = {name: metrics[name] for name in MEASURES if name in metrics}
             state.add(Epoch(number=number, loss=loss, seconds=seconds, **measured))
@@ -146,10 +143,8 @@ def _closing(callback: TrainingCallback | None) -> AbstractContextManager[object
     return nullcontext() if callback is None else closing(callback)
 
 
-def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) -> dict[str, float]:
+def validate(fabric: Fabric, model: Model, val: LabelledSamples) -> dict[str, float]:
     """Default metrics on validation after an epoch, with the log-loss at the best temperature of the classes."""
-    if not all(weight.isfinite().all() for weight in model.parameters()):
-        raise TrainingError(f"epoch {number}: a weight is not finite; try a smaller learning rate or weight decay")
     from hiercos.metrics.functional import log_loss
 
     found = evaluate_scores(fabric, model, val)
@@ -231,9 +226,11 @@ def _mean_loss(fabric: Fabric, losses: Tensor, number: int) -> float:
     raise TrainingError(f"epoch {number}: the loss is {found}{place}; try a smaller learning rate or weight decay")
 
 
-def check_scale(model: Model) -> None:
-    """Raise a `TrainingError` if features are so large that their mean or deviation overflows."""
+def set_scale(model: Model, train: LabelledSamples, config: Settings) -> None:
+    """Set the scale of the features; a `TrainingError` if they are so large that it overflows."""
+    (features,) = train.batches([torch.arange(len(train))])
     scaling = model.standardize
+    (scaling.fit if config.standardize else scaling.fit_unvaried)(features)
     wrong = (~(scaling.mean.isfinite() & scaling.scale.isfinite())).nonzero().flatten().tolist()
     if wrong:
         raise TrainingError(

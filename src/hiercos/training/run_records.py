@@ -87,7 +87,7 @@ def _record(run: Run, features: AnyFeatures, progress: RunProgress, metrics: dic
     method, rows = run.settings.method, len(run.given.dataset.rows("val"))
     return Record(
         method=method,
-        uses_tree=METHODS.uses_tree(method),
+        uses_tree=METHODS.traits(method).uses_tree,
         rule="none",
         seed=run.settings.seed,
         config=run.settings.to_dict(),

@@ -173,7 +173,7 @@ class Settings:
         row = METHODS.row(method).training
         usual = {} if self.published else {"width": row.width, "dropout": row.dropout, "effort": EFFORT}
         shared = {**usual, **{name: value for name, value in given.items() if value is not None}}
-        recommended = {} if self.published else METHODS.recommended(method)
+        recommended = {} if self.published else METHODS.row(method).recommended
         return {**{name: value for name, value in shared.items() if name in known}, **recommended, **self.options}
 
     @property

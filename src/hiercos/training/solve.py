@@ -12,7 +12,7 @@ from hiercos.methods import Committee, LabelledFeatures, Model
 from hiercos.training.checkpoint import Epoch, RunProgress
 from hiercos.training.committee.fit import fit_committee, fit_committee_again
 from hiercos.training.committee.runs import MemberRuns
-from hiercos.training.loop import UNKNOWN, TrainingError, validate
+from hiercos.training.loop import UNKNOWN, TrainingError, check_weights, validate
 
 
 def solve(
@@ -42,7 +42,8 @@ def solve(
         _solve_again(model, learned, chosen, runs)
     else:
         choice = _choose(model, learned, None if val is None else labelled_features(val), runs)
-    metrics = UNKNOWN if val is None else validate(runs.fabric, model, val, 1)
+    check_weights(model, 1)
+    metrics = UNKNOWN if val is None else validate(runs.fabric, model, val)
     seconds = runs.earlier_seconds + time.perf_counter() - start
     only = Epoch(1, math.nan, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"])
     return RunProgress([only], 1, seconds, choice)

@@ -220,7 +220,7 @@ def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
         (["--scores", "s.npz", "--target-precision", "0.9"], "--scores: expected --confidence in place of a target"),
         (["model"], "expected MODEL and DATA, or --scores and --taxonomy"),
         (["model", "data.csv", "--scores", "s.npz"], "unexpected argument model: --scores goes without MODEL and DATA"),
-        (["model", "data.csv", "--against", "s.npz"], "expected MODEL and DATA, or --scores and --taxonomy"),
+        (["model", "data.csv", "--against", "old"], "model: there is no such folder"),
         ([], "expected MODEL and DATA, or --scores and --taxonomy"),
     ],
 )

@@ -265,7 +265,7 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
     labels = dataset.labels[dataset.training_rows]
     known, partly = (
         labels < dataset.taxonomy.num_classes,
-        [each for each in methods if not METHODS.takes_inner_labels(each)],
+        [each for each in methods if not METHODS.traits(each).inner_labels],
     )
     if partly and not known.all():
         count = f"the {known.sum():,} of {len(labels):,} training rows that are labelled with a class"

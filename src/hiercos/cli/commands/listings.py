@@ -32,7 +32,7 @@ def methods(
         typer.echo(f"{name}\n    {METHODS.summary(name)}")
         for line in _trait_lines(METHODS.traits(name)):
             typer.echo(f"    {line}")
-        _print_options(METHODS.options(name), METHODS.recommended(name))
+        _print_options(METHODS.options(name), METHODS.row(name).recommended)
 
 
 def _trait_lines(traits: "MethodTraits") -> list[str]:

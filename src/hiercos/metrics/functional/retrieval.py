@@ -139,7 +139,7 @@ def _relevance(distances: Tensor, classes: Tensor, ranking: Ranking, longest: in
     return 1 - edges.double() / max(1, longest)
 
 
-ROWS_AT_ONCE = 1024  # samples whose pairs are marked at a time
+PAIRED_ROWS = 1024  # samples whose pairs are marked at a time
 
 
 def average_precision(node_scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -190,8 +190,8 @@ def _known_pairs(node_scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> tup
     given = labels.cpu().numpy()
     sets = nodes_of_labels(given, taxonomy)[:, None] if given.ndim == 1 else given  # (B, K)
     scores, right = [node_scores.new_empty(0)], [torch.empty(0, dtype=torch.bool, device=node_scores.device)]
-    for start in range(0, len(sets), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
+    for start in range(0, len(sets), PAIRED_ROWS):
+        rows = slice(start, start + PAIRED_ROWS)
         is_right, is_known = (
             torch.from_numpy(each).to(node_scores.device) for each in set_targets(sets[rows], taxonomy)
         )

@@ -36,7 +36,7 @@ Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and s
 def learnable(data: LabelledFeatures, method: str, taxonomy: Taxonomy) -> LabelledFeatures:
     """The samples that a method can learn from; a MethodError if there are none."""
     is_class = data.labels < taxonomy.num_classes
-    if is_class.all() or METHODS.takes_inner_labels(method):
+    if is_class.all() or METHODS.traits(method).inner_labels:
         return data
     if not is_class.any():
         raise MethodError(
