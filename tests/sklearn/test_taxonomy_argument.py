@@ -47,5 +47,5 @@ def test_a_path_of_anything_but_names_is_refused_with_its_row(path: Any) -> None
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(TaxonomyError, match=r"^nowhere\.csv: cannot be read"):
+    with pytest.raises(TaxonomyError, match=r"^nowhere\.csv: there is no such file"):
         taxonomy_argument("nowhere.csv")

@@ -134,7 +134,7 @@ def commands() -> list[Callable[..., None]]:
 def test_every_path_of_a_command_is_known_as_input_or_output() -> None:
     """A new parameter for an output must join `FILE_TARGETS`: any other is taken for an input."""
     inputs = {"allow", "deny", "costs", "row_prior", "root", "taxonomy", "model", "labels", "scores", "against"}
-    inputs |= {"folder", "classes", "data", "crosswalk", "map_file"}
+    inputs |= {"folder", "classes", "data", "crosswalk", "map_file", "corrections"}
     found = {
         parameter.name
         for command in commands()
