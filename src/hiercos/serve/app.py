@@ -36,7 +36,7 @@ from hiercos.serve.requests import (
 )
 from hiercos.serve.served_model import ServedModel
 from hiercos.serve.server import Service
-from hiercos.serve.tables import SUFFIX_OF_TYPE, csv_rows, table_inputs, table_suffix, uploaded_table
+from hiercos.serve.tables import SUFFIX_OF_TYPE, csv_rows, table_inputs, uploaded_table
 from hiercos.serve.taxonomy_views import found_nodes, label_studio_items, node_values, nodes_under
 
 PAGE_TYPES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
@@ -170,7 +170,7 @@ def add_table(app: FastAPI, service: Service) -> None:
         keep_columns: Annotated[list[str] | None, Query(description="Columns to copy to the answers.")] = None,
     ) -> Response:
         """Answer every row of a table: CSV, TSV, JSON Lines or Parquet in, the CSV of hiercos predict out."""
-        suffix = table_suffix(check_content_type(request, *SUFFIX_OF_TYPE))
+        suffix = SUFFIX_OF_TYPE[check_content_type(request, *SUFFIX_OF_TYPE)]
         wanted = parsed(AnswerOptions, options)
         served = service.served(wanted.model)
         rule, _ = await run_in_threadpool(_chosen, served, wanted)

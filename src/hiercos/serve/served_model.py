@@ -1,6 +1,7 @@
 """A model behind a name: what the service knows about it besides its answers."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,9 @@ def served_model(name: str, path: Path | None, model: BaseClassifier[Any], confi
     if files is not None and record is not None:
         from hiercos.training import read_report_inputs
 
+        metrics = {name: None if math.isnan(value) else value for name, value in record.metrics.items()}
         sizes = {"data": record.data["name"], "rows": record.data["sizes"], "learned": record.learned}
-        facts = {**sizes, "method": record.method, "metrics": _numbers(record), "curve": _curve(files.path)}
+        facts = {**sizes, "method": record.method, "metrics": metrics, "curve": _curve(files.path)}
         stored = [*read_report_inputs(files.path).values()]
         facts["examples"] = stored[:: max(1, len(stored) // EXAMPLES)][:EXAMPLES]
     nothing = dict.fromkeys(("method", "data", "rows", "learned", "curve"))
@@ -62,11 +64,6 @@ def served_model(name: str, path: Path | None, model: BaseClassifier[Any], confi
         "guarantee": AnswerRequest().guarantee(model.rule),
     }
     return ServedModel(name, path, model, config, digest, {**own, **nothing, "metrics": {}, "examples": [], **facts})
-
-
-def _numbers(record: Record) -> dict[str, float | None]:
-    """The metrics of a record; None where one is undefined."""
-    return {name: None if value != value else value for name, value in record.metrics.items()}  # noqa: PLR0124 - nan
 
 
 def _curve(folder: Path) -> list[dict[str, float]] | None:

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from hiercos.data import SAMPLE_TABLES, InputBatch, Source, read_inputs
+from hiercos.data import InputBatch, Source, read_inputs
 from hiercos.errors import FaultsError
 from hiercos.model import AnswerColumns, with_kept_columns
 from hiercos.serve.errors import ServeError
@@ -40,14 +40,6 @@ async def uploaded_table(request: Request, suffix: str) -> AsyncIterator[Path]:
         yield path
     finally:
         await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
-
-
-def table_suffix(content_type: str) -> str:
-    """Extension of a table by its content type; a `ServeError` with status 415 for another type."""
-    if content_type not in SUFFIX_OF_TYPE:
-        raise ServeError(415, f"expected the Content-Type {', '.join(SUFFIX_OF_TYPE)}, got {content_type or 'none'}")
-    assert SUFFIX_OF_TYPE[content_type] in SAMPLE_TABLES
-    return SUFFIX_OF_TYPE[content_type]
 
 
 def table_inputs(path: Path, served: ServedModel, limits: Limits, **options: Any) -> Source:

@@ -206,7 +206,7 @@ function picker(input, list, chosen) {
   };
   input.onkeydown = event => {
     if (event.key === "Escape") close();
-    if (list.hidden || !found.length) return;
+    if (list.hidden) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step || event.key === "Enter") event.preventDefault();
     if (step) mark(place + step);
@@ -328,10 +328,7 @@ document.addEventListener("keydown", event => {
   event.preventDefault();
   work();
 });
-$("level").onclick = KEYS.l;
-$("none").onclick = KEYS.n;
-$("skip").onclick = KEYS.s;
-$("undo").onclick = undo;
+for (const [id, key] of Object.entries({ level: "l", none: "n", skip: "s", undo: "u" })) $(id).onclick = KEYS[key];
 $("who").value = localStorage.who || "";
 $("who").onchange = () => { review.past = []; nextRow(); };
 $("who").onkeydown = event => { if (event.key === "Enter") $("who").blur(); };
