@@ -15,7 +15,7 @@ from hiercos.encoders import ReadConfig, SingleDevice
 from hiercos.model import Classifier
 from trees import TOY
 
-METHODS = ["committee", "hier-cos", "cross-entropy-mlp", "tree-logistic", "linear-svm", "siblings"]
+METHODS = ["committee", "hier-cos", "cross-entropy-mlp", "tree-logistic", "linear-svm", "siblings", "centroids"]
 KINDS = ["vectors", "texts"]
 ROWS = 300  # more than one block of the scoring loop
 ALONE = (0, 1, 2, 3, 5, 255, 256, 299)

@@ -14,8 +14,8 @@ from trees import TOY17, random_tree, taxonomies
 PER_SAMPLE = {"hafeat-1": {"margin_levels": ()}, "hafeat-2": {"margin_levels": ()}}
 
 every_method = pytest.mark.parametrize("name", list(METHODS))
-# the sparse weights of siblings are only solved
-trained_by_steps = pytest.mark.parametrize("name", [name for name in METHODS if name != "siblings"])
+SOLVED_ONLY = ("centroids", "siblings")  # sparse weights
+trained_by_steps = pytest.mark.parametrize("name", [name for name in METHODS if name not in SOLVED_ONLY])
 
 
 @every_method

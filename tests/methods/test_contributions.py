@@ -30,7 +30,7 @@ def contributed(model: Model, columns: Tensor, values: Tensor) -> Tensor:
     return found.double().sum(dim=1)
 
 
-@pytest.mark.parametrize("name", ["logistic", "tree-logistic", "linear-svm", "gaussian", "cross-entropy"])
+@pytest.mark.parametrize("name", ["logistic", "tree-logistic", "linear-svm", "gaussian", "cross-entropy", "centroids"])
 def test_contributions_of_linear_heads_sum_to_the_difference_of_scores(name: str) -> None:
     if METHODS[name](TOY17, in_features=3).solver is None:
         model = Model(TOY17, TRAIN.features.shape[1], name).eval()

@@ -6,7 +6,7 @@ from hiercos.methods import METHODS, MethodError, build_method
 from trees import TOY
 
 FISH = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
-FLAT = {"cross-entropy", "cross-entropy-mlp", "flat-committee", "gaussian", "linear-svm", "logistic"}
+FLAT = {"centroids", "cross-entropy", "cross-entropy-mlp", "flat-committee", "gaussian", "linear-svm", "logistic"}
 FOR_GRAPHS = {"c-hmcnn", "committee", "hier-cos", "path-softmax", "soft-labels", "tree-logistic", *FLAT}
 
 

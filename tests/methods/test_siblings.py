@@ -221,7 +221,7 @@ def test_a_stored_model_has_the_same_bits(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("nodes", 61 + 1), ("nodes", -1), ("starts", 10**6), ("starts", -1), ("parents", 61), ("parents", -2)],
+    [("columns", 61 + 1), ("columns", -1), ("starts", 10**6), ("starts", -1), ("parents", 61), ("parents", -2)],
 )
 def test_stored_weights_that_do_not_fit_are_refused(tmp_path: Path, name: str, value: int) -> None:
     model, _ = solved("siblings", WIDE_TREE, wide_data(), None)

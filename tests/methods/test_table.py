@@ -147,14 +147,16 @@ def test_an_integer_is_a_number() -> None:
 
 def test_only_the_flat_methods_do_without_the_tree() -> None:
     flat = {name for name in METHODS if not METHODS.traits(name).uses_tree}
-    assert flat == {"cross-entropy", "cross-entropy-mlp", "flat-committee", "gaussian", "linear-svm", "logistic"}
+    heads = {"cross-entropy", "cross-entropy-mlp", "flat-committee"}
+    assert flat == heads | {"centroids", "gaussian", "linear-svm", "logistic"}
 
 
 def test_the_methods_that_take_inner_labels_are_named() -> None:
     first, *others = METHODS.with_inner_labels()
     assert first == "committee"
     assert others == sorted(name for name in METHODS if METHODS.traits(name).inner_labels and name != "committee")
-    without = {"barz-denzler", "haframe", "soft-labels", "gaussian", "linear-svm", "logistic", "tree-logistic"}
+    without = {"barz-denzler", "haframe", "soft-labels", "centroids", "gaussian"}
+    without |= {"linear-svm", "logistic", "tree-logistic"}
     assert {*METHODS} - {*METHODS.with_inner_labels()} == without
     assert METHODS.traits("committee").inner_labels
     METHODS.check_labels("hier-cos", torch.tensor([0, 3]), TOY)

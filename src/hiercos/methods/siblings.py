@@ -2,21 +2,20 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from hiercos.geometry import cascade_log_probabilities, tree_operations
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.contributions import Comparison
 from hiercos.methods.heads import SummedProbabilities
-from hiercos.methods.layers import aligned
 from hiercos.methods.linear.linear_svm import ENOUGH_TO_CHOOSE_STRENGTH
 from hiercos.methods.linear.logistic import lowest
 from hiercos.methods.linear.sibling_problems import NodeWeights, SiblingProblem, TreeWeights, tree_of_parents
+from hiercos.methods.linear.solved_weights import SolvedWeights
 from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, Solved
 from hiercos.methods.table import MethodError
@@ -24,8 +23,7 @@ from hiercos.taxonomy import IntArray, Taxonomy
 
 STRENGTHS = tuple(2.0**power for power in range(-3, 5))  # to choose from
 USUAL_STRENGTH, USUAL_INVERSE = 2.0, 4.0  # C, and inverse temperature of a level
-MOST_TO_CHOOSE = 5 * 10**7  # stored entries times children of the inner nodes that the strength is chosen on
-MOST_DENSE = 1 << 28  # weights that dense inputs are multiplied with at once, 1 GB
+MOST_TO_CHOOSE = 2 * 10**7  # stored entries times children of the inner nodes that the strength is chosen on
 
 
 def siblings(taxonomy: Taxonomy, in_features: int, *, strength: float | None = None) -> Method:
@@ -44,7 +42,7 @@ def siblings(taxonomy: Taxonomy, in_features: int, *, strength: float | None = N
     return Method(head, loss, nn.Identity(), node_scores, contributions=head.contributions, solver=solver)
 
 
-class SiblingHead(nn.Module):
+class SiblingHead(SolvedWeights):
     """Log-probabilities of the classes from margins of all nodes, whose weights a solver sets.
 
     Args:
@@ -58,42 +56,28 @@ class SiblingHead(nn.Module):
     parents: Tensor  # (K,) parent of each node, virtual ones behind those of the taxonomy
     bias: Tensor  # (K,) of each node of `tree`, which numbers them level by level
     seen: Tensor  # (K,) whether a node of `tree` had training rows
-    starts: Tensor  # (F + 1,) first weight of each feature; (0,) for dense weights
-    nodes: Tensor  # (E,) node of each weight; (0,) for dense weights
-    values: Tensor  # (E,) weights, or dense ones (F, K)
 
     def __init__(self, in_features: int, taxonomy: Taxonomy) -> None:
-        super().__init__()
-        self.in_features, self.taxonomy, count = in_features, taxonomy, taxonomy.num_nodes
-        for name in ("parents", "bias", "seen", "starts", "nodes", "values"):
+        super().__init__(in_features)
+        self.taxonomy, count = taxonomy, taxonomy.num_nodes
+        for name in ("parents", "bias", "seen"):
             self.register_buffer(name, torch.empty(0))
         no_weights = csr_array((in_features, count), dtype=np.float32)
         self.set(taxonomy.parents, TreeWeights(no_weights, np.zeros(count, np.float32), np.ones(count, np.bool_)))
 
+    @property
+    def out_features(self) -> int:
+        """Number of nodes K."""
+        return len(self.parents)
+
     def set(self, parents: IntArray, solved: TreeWeights) -> None:
         """Set the weights of a tree of K nodes with these parents, see `SiblingProblem`."""
-        none, matrix = np.empty(0, np.int32), solved.matrix
-        sparse = (matrix.indptr, matrix.indices, matrix.data) if issparse(matrix) else (none, none, matrix)
-        arrays = (parents.copy(), solved.bias, solved.seen, *sparse)
-        self._replace(dict(zip(self._buffers, map(torch.from_numpy, arrays), strict=True)))
+        self.set_weights(solved.matrix, parents=parents.copy(), bias=solved.bias, seen=solved.seen)
 
-    def _replace(self, tensors: dict[str, Tensor]) -> None:
-        for name, value in tensors.items():
-            setattr(self, name, value)
-        for name in ("tree", "family", "matrix", "dense"):
-            self.__dict__.pop(name, None)
-
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *arguments: Any) -> None:
-        """Take the sizes of stored weights, which no option tells; a ValueError for weights that do not fit."""
-        given = {name: state_dict.get(prefix + name, buffer) for name, buffer in self.named_buffers()}
-        self._replace({name: torch.empty_like(value) for name, value in given.items()})
-        super()._load_from_state_dict(state_dict, prefix, *arguments)
+    def check(self) -> None:
+        """See `SolvedWeights`."""
         if not self.tree.num_nodes == len(self.bias) == len(self.seen):
             raise ValueError("expected a bias of each node")
-        if self.values.ndim == 1:
-            self.matrix.check_format(full_check=True)  # a product with other indices would read beyond it
-        elif self.values.shape != (self.in_features, len(self.parents)):
-            raise ValueError("expected a weight of each feature and node")
 
     @cached_property
     def tree(self) -> Taxonomy:
@@ -105,21 +89,9 @@ class SiblingHead(nn.Module):
         """Parent of each node of the tree plus 1, shape (K,), if some had no training rows."""
         return None if bool(self.seen.all()) else torch.from_numpy(self.tree.parents + 1)
 
-    @cached_property
-    def matrix(self) -> csr_array:
-        """Sparse weights, shape (F, K)."""
-        parts = (self.values.cpu().numpy(), self.nodes.cpu().numpy(), self.starts.cpu().numpy())
-        return csr_array(parts, (self.in_features, len(self.parents)))
-
-    @cached_property
-    def dense(self) -> Tensor:
-        """All weights, shape (K, F), contiguous, so that products do not depend on the place of a row."""
-        weights = self.values if self.values.ndim == 2 else torch.from_numpy(self.matrix.toarray())
-        return weights.T.contiguous()
-
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
-        margins = self._products(features) + self.bias  # (B, K)
+        margins = self.products(features) + self.bias  # (B, K)
         if self.family is not None:  # those of nodes without training rows stand below all of their siblings
             family = self.family.to(margins.device).expand_as(margins)
             least = margins.new_full((margins.shape[0], len(self.parents) + 1), torch.inf)
@@ -132,24 +104,10 @@ class SiblingHead(nn.Module):
     def contributions(self, given: Comparison) -> Tensor:
         """See `Contributions`: to the margins of the two siblings at which the paths part; below them scores vary."""
         paths = self.tree.path_table(self.tree.leaves)
-        columns = given.columns.cpu()
         own, others = (paths[part.cpu().numpy()] for part in (given.classes, given.rivals))
         parting, pairs = (own != others).argmax(axis=1), np.arange(len(own))
-        weights = self.matrix[columns.numpy()] if self.values.ndim == 1 else self.values.cpu()[columns].numpy()
-        differences = weights[:, own[pairs, parting]] - weights[:, others[pairs, parting]]  # (E, P)
-        table = differences.toarray() if issparse(differences) else differences
-        return torch.from_numpy(table).T.to(given.values.device) * given.values
-
-    def _products(self, features: Tensor) -> Tensor:
-        """Products with the weights: (B, F) to (B, K); each row of sparse ones is summed on its own, in order."""
-        is_dense = features.layout is torch.strided
-        fits = self.in_features * len(self.parents) <= MOST_DENSE or torch.compiler.is_exporting()
-        if self.values.ndim == 2 or (is_dense and fits):
-            return aligned(features) @ self.dense.T.to(features.device)
-        rows = features.cpu()
-        parts = () if is_dense else (rows.values().numpy(), rows.col_indices().numpy(), rows.crow_indices().numpy())
-        matrix = csr_array(parts or rows.numpy(), shape=tuple(rows.shape))
-        return torch.from_numpy((matrix @ self.matrix).toarray()).to(features.device)
+        weights = self.of_pairs(given.columns, own[pairs, parting], others[pairs, parting])
+        return weights * given.values
 
 
 @dataclass(eq=False)

@@ -115,6 +115,10 @@ ROWS = {
         "hiercos.methods.c_hmcnn:c_hmcnn",
         MethodTraits(inner_labels=True, label_sets=True, graphs=True, grows=True),
     ),
+    "centroids": MethodRow(
+        "hiercos.methods.centroids:centroids",
+        MethodTraits(uses_tree=False, graphs=True, solved=True, raw_inputs=True),
+    ),
     "committee": MethodRow(
         "hiercos.methods.committee:committee",
         MethodTraits(inner_labels=True, graphs=True, solved=True, raw_inputs=True),

@@ -16,9 +16,10 @@ from hiercos.methods.linear.logistic import held_out_loss, log_probabilities
 from hiercos.training.committee import candidates as candidates_module
 from hiercos.training.committee import fit as fit_module
 from hiercos.training.committee import members as members_module
-from hiercos.training.committee.candidates import is_clear_gain, is_gain, until_no_gain
+from hiercos.training.committee.candidates import pays, while_they_pay
+from hiercos.training.committee.costs import training_cost
 from hiercos.training.committee.fit import fit_committee
-from hiercos.training.committee.members import Candidate, CommitteeTraining, Outcome
+from hiercos.training.committee.members import Candidate, CommitteeTraining
 from hiercos.training.committee.pooling import FirstShare, best_inverse, own_logs, pool_weights, pooled_loss
 from hiercos.training.committee.runs import MemberRuns
 from solving import data, runs, solved
@@ -119,11 +120,11 @@ def test_a_share_outside_its_range_is_refused(share: float) -> None:
         Model(TOY17, 12, "committee", {"first_share": share})
 
 
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-def test_the_default_names_its_members_and_is_built_again_from_its_options(sparse: bool) -> None:
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+def test_the_default_names_its_members_and_is_built_again_from_its_options(is_sparse: bool) -> None:
     train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
-    if sparse:
-        train, val = (LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels) for part in (train, val))
+    if is_sparse:
+        train, val = sparse(train), sparse(val)
     model, found = solved("committee", TOY17, train, val, width=16)
     assert set(found.options["members"]) <= set(METHODS)
     named = re.sub(r" \([^)]*\)", "", found.choice).split(": ")[0].split(", ")
@@ -133,27 +134,51 @@ def test_the_default_names_its_members_and_is_built_again_from_its_options(spars
     np.testing.assert_array_equal(again.array_scores(val.features), model.array_scores(val.features))
 
 
+def sparse(part: LabelledFeatures) -> LabelledFeatures:
+    return LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels)
+
+
 @pytest.mark.parametrize(
-    ("effort", "room", "first"),
-    [("normal", 0, "3 of at most 7"), ("normal", -1, "2 of at most 6"), ("best", -1, "3 of 12")],
+    ("effort", "room", "expected"),
+    [
+        ("quick", 0, ["siblings", "centroids"]),
+        ("normal", 0, ["siblings", "centroids", "tree-logistic"]),
+        ("normal", -1, ["siblings", "centroids"]),
+        ("best", -1, ["siblings", "centroids", "tree-logistic", "linear-svm", *["cross-entropy-mlp"] * 2]),
+    ],
 )
-def test_the_linear_svm_is_left_out_of_large_sparse_problems_except_at_best_effort(
-    effort: str, room: int, first: str, monkeypatch: pytest.MonkeyPatch
+def test_sparse_samples_have_heads_along_the_tree_and_one_over_all_classes_while_it_is_small(
+    effort: str, room: int, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    train, val = (
-        LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels)
-        for part in (data(TOY17, 680), data(TOY17, 500, seed=1))
-    )
-    monkeypatch.setattr(candidates_module, "MOST_SVM_PRODUCTS", train.features.nnz * TOY17.num_classes + room)
-    names: list[str] = []
+    train, val = sparse(data(TOY17, 680)), sparse(data(TOY17, 500, seed=1))
+    monkeypatch.setattr(candidates_module, "MOST_SHORT_WEIGHTS", train.features.shape[1] * 17 + room)
+    tried: list[str] = []
+    fitted = CommitteeTraining._fitted
 
-    def no_steps(_: MemberRuns, member: Model, *__: object, name: str, epochs: int | None) -> None:
-        names.append(name)
+    def remembered(self: CommitteeTraining, members: list[Model], *arguments: Any, **options: Any) -> Candidate:
+        tried.append(members[0].method)
+        return fitted(self, members, *arguments, **options)
 
-    monkeypatch.setattr(MemberRuns, "train", no_steps)
+    monkeypatch.setattr(CommitteeTraining, "_fitted", remembered)
+    monkeypatch.setattr(MemberRuns, "train", lambda *_, **__: None)
     model = Model(TOY17, train.features.shape[1], "committee", {"effort": effort, "width": 16})
     fit_committee(model.head, train, val, runs())
-    assert names[0] == f"member {first} (cross-entropy-mlp)"
+    assert tried[: len(expected)] == expected
+    assert (len(tried) > len(expected)) == (effort == "best")
+    assert (model.head.projection is None) == (effort != "best")
+
+
+def test_siblings_learn_from_inner_nodes_beside_the_other_heads() -> None:
+    train, val = sparse(data(TOY17, 680)), sparse(data(TOY17, 500, seed=1))
+    above = TOY17.parents[TOY17.leaves[train.labels]]
+    vague = (np.arange(680) % 2 == 0) & (above >= 0)
+    mixed = LabelledFeatures(train.features, np.where(vague, TOY17.num_classes + above, train.labels))
+    known = train.rows(~vague)
+    model, _ = solved("committee", TOY17, mixed, val, effort="quick")
+    members = {member.method: member for member in model.head.models()}
+    for name, learned in (("siblings", mixed), ("centroids", known)):
+        alone, _ = solved(name, TOY17, learned, val)
+        np.testing.assert_array_equal(members[name].array_scores(val.features), alone.array_scores(val.features))
 
 
 def test_with_few_validation_samples_flat_heads_learn_from_all_samples_and_others_hold_out_each_once(
@@ -235,7 +260,7 @@ def test_without_validation_a_class_whose_only_sample_is_held_out_has_no_say_in_
 
     monkeypatch.setattr(members_module, "pool_weights", remembered)
     solved("flat-committee", TOY17, rare, None, size=2, width=4)
-    assert [len(labels) for labels in seen] == [int(held_out.sum()) - 1]
+    assert {len(labels) for labels in seen} == {int(held_out.sum()) - 1}
     assert 3 not in seen[0]
 
 
@@ -247,6 +272,20 @@ def test_a_held_out_sample_of_a_class_without_training_samples_has_no_say_in_the
         for held_out in (val, known)
     ]
     np.testing.assert_array_equal(*weights)
+
+
+def test_of_many_validation_samples_and_classes_a_part_spread_over_the_classes_weighs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    train, val = sparse(data(TOY17, 340)), sparse(data(TOY17, 340, seed=1))
+    monkeypatch.setattr(fit_module, "MOST_SCORES", 170 * 17)
+    seen: list[np.ndarray] = []
+    monkeypatch.setattr(members_module, "pool_weights", lambda _, labels, __: seen.append(labels) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        solved("committee", TOY17, train, val, effort="quick")
+    assert len(seen[0]) == 170
+    whole, part = np.bincount(val.labels, minlength=17), np.bincount(seen[0], minlength=17)
+    assert np.abs(part - whole / 2).max() <= 1
 
 
 def test_classes_without_samples_hardly_change_the_log_loss_of_a_linear_svm() -> None:
@@ -306,7 +345,8 @@ def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(
     assert seen[:2] == ["cross-entropy-mlp"] * 2
     if effort == "normal":
         assert re.fullmatch(
-            r"tree-logistic \(variance of the weights .*\): log-loss \d\.\d{4} on validation; "
+            r"tree-logistic \(variance of the weights .*\): log-loss \d\.\d{4} on validation, in turn tree-logistic "
+            r"\d\.\d{4} \(cost \S+, \d+\.\d s\)(, cross-entropy-mlp [-+]\d\.\d{4} \(cost \S+, \d+\.\d s\)){2}; "
             r"tried and left out: cross-entropy-mlp, cross-entropy-mlp",
             found.choice,
         )
@@ -316,7 +356,7 @@ def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(
 def test_a_tree_head_and_two_flat_ones_follow_the_first_two(
     graph: bool, tree_head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidates_module, "is_gain", lambda before, after: True)
+    monkeypatch.setattr(candidates_module, "pays", lambda *_: True)
     taxonomy = Taxonomy.from_edges([("a", "x"), ("b", "x"), ("b", "y"), ("a", "z")]) if graph else TOY17
     random = np.random.default_rng(0)
     train, val = (
@@ -334,32 +374,39 @@ def test_a_tree_head_and_two_flat_ones_follow_the_first_two(
     assert seen == [*["cross-entropy-mlp"] * 2, tree_head, *["cross-entropy-mlp"] * 2]
 
 
-def test_wide_heads_follow_while_they_help() -> None:
+def test_heads_follow_until_two_in_a_row_do_not_pay() -> None:
     train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
     table, noise = 3 * np.eye(TOY17.num_classes)[val.labels], np.random.default_rng(0).normal
-    given = [table + noise(size=table.shape) * 2 for _ in range(4)] + [np.zeros_like(table)] * 3
+    useless = [np.zeros_like(table)]
+    given = [*[table + noise(size=table.shape) * 2 for _ in range(3)], *useless, table + noise(size=table.shape) * 2]
     model = Model(TOY17, train.features.shape[1], "flat-committee", {})
     training = CommitteeTraining(model.head, train, [(train, val)], val, runs())
-    first, *others = (Candidate([model], scores) for scores in given)
-    for criterion in (is_gain, is_clear_gain):
-        assert len(until_no_gain(training, [first], iter(others), criterion=criterion)) == 4
+    first, *others = (Candidate([model], scores, 1.0, 0.0) for scores in [*given, *useless * 3])
+    heads = iter(others)
+    kept = while_they_pay(training, [first], heads)
+    assert [id(each) for each in kept] == [id(each) for each in (first, others[0], others[1], others[3])]
+    assert len(list(heads)) == 1
 
 
-@pytest.mark.parametrize(
-    ("gains", "top1", "expected"),
-    [
-        ([0.1, 0.11, 0.12, 0.1], 0.5, (True, True)),
-        ([0.9, -0.5, 0.4, -0.4], 0.5, (True, False)),  # 0.1 with a standard error of 0.29
-        ([0.25, -0.03, 0.2, -0.02], 0.5, (True, False)),  # 0.1 with a standard error of 0.063
-        ([0.1, 0.11, 0.12, 0.1], 0.25, (True, False)),  # fewer classes are right
-        ([0.001, 0.001, 0.001, 0.001], 0.5, (False, False)),  # 0.1% of the loss
-    ],
-)
-def test_a_clear_gain_is_beyond_two_standard_errors_and_costs_no_right_class(
-    gains: list[float], top1: float, expected: tuple[bool, bool]
+@pytest.mark.parametrize(("gain", "expected"), [(0.0101, True), (0.0099, False)])
+def test_a_member_pays_if_it_saves_half_a_percent_of_the_loss_for_each_doubling_of_the_cost(
+    gain: float, expected: bool
 ) -> None:
-    before, after = Outcome(np.ones(4), 0.5), Outcome(1 - np.array(gains), top1)
-    assert (is_gain(before, after), is_clear_gain(before, after)) == expected
+    assert pays(2.0, 2.0 * (1 - gain), 10.0, 30.0) == expected  # two doublings
+
+
+def test_the_cost_of_a_member_is_counted_by_entries_and_outputs() -> None:
+    labels = np.array([0, TOY17.num_classes])  # a class, and an inner node of level 1
+    rows = LabelledFeatures(csr_matrix(np.float32([[1, 0, 2, 3], [0, 4, 0, 0]])), labels)
+    families = [int((TOY17.parents == TOY17.parents[node]).sum()) for node in TOY17.path(int(TOY17.leaves[0]))]
+    level_1 = int((TOY17.parents == -1).sum())
+    expected = {"siblings": 100 * (3 * sum(families) + level_1), "centroids": 4, "tree-logistic": 250 * 4 * 17}
+    assert {name: training_cost(Model(TOY17, 4, name), rows) for name in expected} == expected
+    short = Model(TOY17, 4, "tree-logistic", {"variance": 1.0, "steps": 10})
+    assert training_cost(short, rows) == 2 * 10 * 4 * 17
+    wide = Model(TOY17, 4, "cross-entropy-mlp", {"width": 8})
+    parameters = sum(each.numel() for each in wide.parameters())
+    assert training_cost(wide, LabelledFeatures(rows.features.toarray(), labels)) == pytest.approx(9 * 2 * parameters)
 
 
 def test_samples_of_inner_nodes_alone_are_refused() -> None:

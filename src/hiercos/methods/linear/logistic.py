@@ -9,14 +9,16 @@ import torch
 from scipy.sparse import issparse
 from torch import Tensor, nn
 
+from hiercos.checks import check_count
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.contributions import linear_contributions
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.layers import SparseMatrix, aligned
-from hiercos.methods.linear.convex import PathProblem, Prior, Solution
+from hiercos.methods.linear.convex import MOST_STEPS, PathProblem, Prior, Solution
 from hiercos.methods.linear.problem_features import problem_features
 from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, Solved, folds
+from hiercos.methods.table import MethodError
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
 VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
@@ -85,7 +87,9 @@ def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     return _logistic(taxonomy, in_features, (0.0,))
 
 
-def tree_logistic(taxonomy: Taxonomy, in_features: int) -> Method:
+def tree_logistic(
+    taxonomy: Taxonomy, in_features: int, *, variance: float | None = None, steps: int = MOST_STEPS
+) -> Method:
     """Logistic regression whose class weights are sums over the class and its ancestors [gopal2013].
 
     The problem is convex and solved to its optimum. The strength of the penalty and the share of inner nodes are chosen
@@ -94,13 +98,25 @@ def tree_logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     Args:
         taxonomy: the tree or graph.
         in_features: width F of the input features.
+        variance: variance of a class's weights, half of it in the inner nodes; None (default) to choose both.
+        steps: largest number of steps of the solver; few of them are a penalty, too.
     """
-    return _logistic(taxonomy, in_features, SHARES)
+    if variance is not None and variance <= 0:
+        raise MethodError(f"variance: expected a number above 0, got {variance:g}")
+    check_count("steps", steps)
+    prior = None if variance is None else Prior(variance, SHARES[0] if taxonomy.height > 1 else 0.0)
+    return _logistic(taxonomy, in_features, SHARES, prior, steps)
 
 
-def _logistic(taxonomy: Taxonomy, in_features: int, shares: Sequence[float]) -> Method:
+def _logistic(
+    taxonomy: Taxonomy,
+    in_features: int,
+    shares: Sequence[float],
+    prior: Prior | None = None,
+    steps: int = MOST_STEPS,
+) -> Method:
     head = RawLinear(in_features, taxonomy.num_classes)
-    solver = LogisticSolver(head, taxonomy, shares)
+    solver = LogisticSolver(head, taxonomy, shares, prior, most_steps=steps)
     return Method(
         head=head,
         loss=CrossEntropyLoss(),
@@ -132,6 +148,7 @@ class LogisticSolver:
     shares: Sequence[float]
     prior: Prior | None = None
     earlier: EarlierLayer | None = None
+    most_steps: int = MOST_STEPS
 
     def centre_prior_at_weights(self) -> None:
         """Centre the prior at the weights that the head has now, those of a model over fewer classes for example."""
@@ -150,7 +167,8 @@ class LogisticSolver:
             self.prior, start = choose_prior(train, val, self.taxonomy, self.shares, seed=seed)
         prior = self.prior
         problem = path_problem(train, self.taxonomy, self.earlier, prior.scaling)
-        weight, bias = problem.layer(problem.solve(prior, start if self.earlier is None else None))
+        start = start if self.earlier is None else None
+        weight, bias = problem.layer(problem.solve(prior, start, most_steps=self.most_steps))
         if self.earlier is not None:
             weight, bias = weight + self.earlier.weight, bias + self.earlier.bias
         self.head.set(weight, bias)

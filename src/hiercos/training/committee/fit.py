@@ -1,13 +1,17 @@
 """Training of a committee: which samples the members learn from, and by which they are stopped and weighted."""
 
+import math
+
 import numpy as np
 import torch
+from scipy.sparse import issparse
 
 from hiercos.methods import Committee, LabelledFeatures, Solved, folds
 from hiercos.taxonomy import Taxonomy
-from hiercos.training.committee.candidates import ENOUGH_TO_COMPARE_HEADS, FEW, LINEAR, candidates
+from hiercos.training.committee.candidates import ENOUGH_TO_COMPARE_HEADS, FEW, LINEAR, candidates, needs_dense
 from hiercos.training.committee.members import (
     MOST_CROSS_FITTED,
+    PROJECTED,
     CommitteeTraining,
     Part,
     fixed_epochs,
@@ -19,6 +23,7 @@ from hiercos.training.committee.runs import MemberRuns
 
 HOLD_OUT_FOLDS = 7  # of which one is held out, if there are no validation samples
 CROSS_FITS = 3  # folds of a cross-fitting
+MOST_SCORES = 1 << 21  # scores of a member that it is weighed by, rows times classes
 
 
 def fit_committee(head: Committee, train: LabelledFeatures, val: LabelledFeatures | None, runs: MemberRuns) -> Solved:
@@ -45,6 +50,11 @@ def fit_committee(head: Committee, train: LabelledFeatures, val: LabelledFeature
     learned, held_out = parts[0] if val is None else (train, val)
     is_seen = np.isin(held_out.labels, learned.labels)
     weighting_samples = held_out.rows(is_seen) if is_seen.any() else held_out
+    parts_of_most = math.ceil(len(weighting_samples) * head.taxonomy.num_classes / MOST_SCORES)
+    if parts_of_most > 1:
+        weighting_samples = weighting_samples.rows(folds(weighting_samples.labels, parts_of_most, seed)[0])
+    if issparse(train.features) and not head.continues and needs_dense(head, train):
+        head.projection = projected(train, PROJECTED, seed)
     training = CommitteeTraining(head, train, parts, weighting_samples, runs)
     earlier = list(enumerate(head.models())) if head.continues else []
     training.total = str(len(earlier))

@@ -1,12 +1,12 @@
 """Training of the members of a committee, on the same samples, one after the other."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import issparse
 
 from hiercos.methods import (
     METHODS,
@@ -19,6 +19,7 @@ from hiercos.methods import (
     log_probabilities,
 )
 from hiercos.taxonomy import Floats, Taxonomy
+from hiercos.training.committee.costs import training_cost
 from hiercos.training.committee.pooling import FirstShare, Pool, best_inverse, own_logs, pool_weights
 from hiercos.training.committee.runs import MemberRuns
 
@@ -71,11 +72,15 @@ class Candidate:
     Attributes:
         models: trained models: one of a solver, else one for each part, on its samples or, of `FIXED_EPOCHS`, on all.
         scores: mean of their class scores on the samples to weigh the members on, shape (M, C).
+        cost: counted cost of the training, see `training_cost`.
+        seconds: processor seconds of the training.
         choice: settings that a solver chose, in words; "" for none.
     """
 
     models: Sequence[Model]
     scores: Floats
+    cost: float
+    seconds: float
     choice: str = ""
 
     @property
@@ -92,19 +97,6 @@ class Candidate:
     def is_wide(self) -> bool:
         """Whether the models are trained by gradient steps, not by a solver."""
         return self.models[0].solver is None
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """Outcome of several candidates together on M held-out samples.
-
-    Attributes:
-        losses: log-loss of each sample, shape (M,).
-        top1: share of right classes.
-    """
-
-    losses: Floats
-    top1: float
 
 
 class CommitteeTraining:
@@ -130,10 +122,9 @@ class CommitteeTraining:
         runs: MemberRuns,
     ) -> None:
         self.head, self.runs, self.seed = head, runs, runs.config.seed
-        if issparse(train.features) and not head.continues:
-            head.projection = projected(train, PROJECTED, self.seed)
         self.has_first_share = not head.plan.members
         self.tried: list[Candidate] = []
+        self._pools: dict[tuple[int, ...], Pool] = {}
         self.total = "1"  # number of all candidates in words, for their names
         self.train, self.weighting_samples = views(head, train), views(head, weighting_samples)
         self.labels = weighting_samples.labels
@@ -161,13 +152,14 @@ class CommitteeTraining:
         from their part.
         """
         method, raw = members[0].method, members[0].raw_inputs
-        choice = ""
+        start, choice, cost = time.process_time(), "", 0.0
         available = self.train if len(self.parts) > 1 else self.parts[0][0]
         if members[0].solver is not None:
             members = members[:1]
             samples = learnable(available[raw], method, self.head.taxonomy)
             held_out = self.weighting_samples[raw]
             choice = members[0].solve(samples, held_out, seed=self.seed).choice
+            cost = training_cost(members[0], samples)
         else:
             for number, (member, (train, val)) in enumerate(zip(members, parts, strict=True), start=1):
                 of_models = f", model {number} of {len(parts)}" if len(parts) > 1 else ""
@@ -175,28 +167,21 @@ class CommitteeTraining:
                 name = f"member {len(self.tried) + 1} of {self.total} ({method}){of_models}"
                 samples = learnable(learned, method, self.head.taxonomy)
                 self.runs.train(member, samples, stopping, name=name, epochs=epochs)
+                cost += training_cost(member, samples)
+        seconds = time.process_time() - start
         scores = [member.array_scores(self.weighting_samples[raw].features) for member in members]
-        self.tried.append(Candidate(members, np.mean(scores, axis=0), choice))
+        self.tried.append(Candidate(members, np.mean(scores, axis=0), cost, seconds, choice))
         return self.tried[-1]
 
-    @property
-    def has_inner_labels(self) -> bool:
-        """Whether some training samples are labelled with an inner node."""
-        return bool((self.train[True].labels >= self.head.taxonomy.num_classes).any())
-
-    def loss(self, candidate: Candidate, first: Candidate) -> float:
+    def loss_beside(self, candidate: Candidate, first: Candidate) -> float:
         """Log-loss of a candidate beside the first one on the samples to weigh by, at its best temperature."""
         return best_inverse(candidate.scores.astype(np.float64), self.labels, self._first_share([first, candidate]))[1]
 
-    def outcome(self, candidates: Sequence[Candidate]) -> Outcome:
-        """Outcome of candidates with fitted weights on the samples to weigh the members on.
-
-        A share of the first one counts for the losses; it hardly changes an answer, so top-1 is without it.
-        """
+    def loss(self, candidates: Sequence[Candidate]) -> float:
+        """Log-loss of candidates with fitted weights on the samples to weigh the members on."""
         scores = np.stack([candidate.scores for candidate in candidates]).astype(np.float64)  # (K, M, C)
         logs = log_probabilities(np.tensordot(self._pool(candidates).weights, scores, axes=1))  # (M, C)
-        own = own_logs(logs, self.labels, self._first_share(candidates))
-        return Outcome(-own, float((logs.argmax(axis=1) == self.labels).mean()))
+        return float(-own_logs(logs, self.labels, self._first_share(candidates)).mean())
 
     def pooled(self, candidates: Sequence[Candidate]) -> Solved:
         """Put candidates into the committee with fitted weights.
@@ -222,12 +207,15 @@ class CommitteeTraining:
             "dim": None if self.head.projection is None else self.head.projection.num_features,
             **({"first_share": first_share} if self.has_first_share else {}),
         }
-        left_out = [each for each in self.tried if not any(each is member for member, _ in kept)]
-        return Solved(self._choice([each for each, _ in kept], left_out, pool.loss), options)
+        return Solved(self._choice([each for each, _ in kept], pool.loss), options)
 
     def _pool(self, candidates: Sequence[Candidate]) -> Pool:
-        """Weights of candidates, fitted on the samples to weigh the members on."""
-        return pool_weights([each.scores for each in candidates], self.labels, self._first_share(candidates))
+        """Weights of candidates, fitted once on the samples to weigh the members on."""
+        key = tuple(id(each) for each in candidates)
+        if key not in self._pools:
+            scores, share = [each.scores for each in candidates], self._first_share(candidates)
+            self._pools[key] = pool_weights(scores, self.labels, share)
+        return self._pools[key]
 
     def _first_share(self, candidates: Sequence[Candidate]) -> FirstShare | None:
         """Share of a linear first candidate beside wide ones; None if it has none."""
@@ -236,12 +224,17 @@ class CommitteeTraining:
         logs = log_probabilities(candidates[0].scores.astype(np.float64))  # (M, C)
         return FirstShare(1 / (len(self.labels) + 1), own_logs(logs, self.labels))
 
-    def _choice(self, kept: Sequence[Candidate], left_out: Sequence[Candidate], loss: float) -> str:
-        """The sentence that names the members, their log-loss beside that of the best alone, and the rest."""
+    def _choice(self, kept: Sequence[Candidate], loss: float) -> str:
+        """The sentence that names the members and their log-loss, and what each one costs and gains."""
         choice = f"{', '.join(each.name for each in kept)}: log-loss {loss:.4f} on validation"
-        if len(kept) > 1:
-            alone = [best_inverse(each.scores.astype(np.float64), self.labels)[1] for each in kept]
-            choice += f", {kept[int(np.argmin(alone))].method} alone {min(alone):.4f}"
-            if loss > min(alone):
-                choice += " (the weights are pulled towards equal ones, which is safer on new samples)"
-        return choice + (f"; tried and left out: {', '.join(each.method for each in left_out)}" if left_out else "")
+        found, before, parts, left_out = list[Candidate](), 0.0, [], []
+        for each in self.tried:
+            after = self._pool([*found, each]).loss
+            change = f"{after - before:+.4f}" if found else f"{after:.4f}"
+            parts.append(f"{each.method} {change} (cost {each.cost:.1e}, {each.seconds:.1f} s)")
+            if any(each is member for member in kept):
+                found, before = [*found, each], after
+            else:
+                left_out.append(each.method)
+        choice += f", in turn {', '.join(parts)}" if len(self.tried) > 1 else ""
+        return choice + (f"; tried and left out: {', '.join(left_out)}" if left_out else "")
