@@ -29,9 +29,6 @@ def read_corrections(path: Path) -> list[Correction]:
     """Decisions of a file that hold, one for each input and person, in order.
 
     Of several decisions of one person about an input the last one holds; "undo" takes it back, "skip" is none.
-
-    Raises:
-        DataError: for a line that is no decision.
     """
     held: dict[tuple[str, str], Correction] = {}
     for line, values in json_lines(path):
@@ -51,13 +48,6 @@ def with_corrections(dataset: Dataset, path: Path) -> Dataset:
     """The data set with the corrected rows as training rows; rows of the same content are left out for them.
 
     Of several people's decisions about an input the last one counts, and an input of no node is left out altogether.
-
-    Args:
-        dataset: texts or image files with their split.
-        path: file of decisions.
-
-    Raises:
-        DataError: for a line that is no decision, a node that is not in the taxonomy, or data of another kind.
     """
     if dataset.label_sets is not None or dataset.candidates is not None:
         raise DataError(f"{path}: corrections have one label each, {dataset.source} has rows with several")

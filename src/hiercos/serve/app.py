@@ -1,7 +1,8 @@
 """The HTTP interface: routes, and their description in OpenAPI."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
 from functools import partial
 from importlib import resources
 from typing import Annotated, Any, Literal
@@ -9,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
@@ -26,6 +27,7 @@ from hiercos.serve.requests import (
     MULTIPART,
     AnswerOptions,
     PredictBody,
+    Told,
     check_content_type,
     checked_inputs,
     form_images,
@@ -34,7 +36,7 @@ from hiercos.serve.requests import (
 )
 from hiercos.serve.served_model import ServedModel
 from hiercos.serve.server import Service
-from hiercos.serve.tables import SUFFIX_OF_TYPE, csv_rows, table_inputs, table_suffix, uploaded_table
+from hiercos.serve.tables import SUFFIX_OF_TYPE, csv_rows, table_inputs, uploaded_table
 from hiercos.serve.taxonomy_views import found_nodes, label_studio_items, node_values, nodes_under
 
 PAGE_TYPES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
@@ -56,33 +58,7 @@ class Answers(BaseModel):
     answers: list[dict[str, Any]]
 
 
-class Nodes(BaseModel):
-    """Nodes of a taxonomy."""
-
-    model_config = ConfigDict(extra="allow")
-    levels: list[str]
-    items: list[dict[str, Any]]
-
-
-class Told(BaseModel):
-    """JSON values by name."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-FAULTS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Fault, "description": text}
-    for status, text in {
-        400: "Not a request of this service",
-        401: "The token is missing or wrong",
-        403: "Not allowed",
-        404: "No such model, row or path",
-        413: "Too large",
-        415: "Another content type",
-        422: "Unusable input",
-        503: "Busy; see Retry-After",
-    }.items()
-}
+FAULTS: dict[int | str, Any] = {status: {"model": Fault} for status in (400, 401, 403, 404, 413, 415, 422, 503)}
 ModelName = Annotated[str | None, Query(description="Name of the model; the first one by default.")]
 
 
@@ -94,21 +70,16 @@ def create_app(service: Service) -> FastAPI:
         yield
         await run_in_threadpool(service.inference.stop)
 
-    app = FastAPI(
-        title="hiercos", docs_url=None, redoc_url=None, lifespan=lifespan, responses=FAULTS, redirect_slashes=False
-    )
+    # docs_url and redoc_url are pages that load from other sites
+    quiet: dict[str, Any] = {"docs_url": None, "redoc_url": None, "redirect_slashes": False}
+    app = FastAPI(title="hiercos", lifespan=lifespan, responses=FAULTS, **quiet)
     app.state.service = service
     for add in (add_page, add_predict, add_table, add_facts, add_state, add_review, add_label_studio):
         add(app, service)
     for kind in (FaultsError, HTTPException, RequestValidationError, MultiPartException):
         app.add_exception_handler(kind, _refused)
-    app.add_middleware(
-        Guard,
-        limits=service.limits,
-        telemetry=service.telemetry,
-        hosts=service.hosts,
-        token=service.token,
-    )
+    checked: dict[str, Any] = {"limits": service.limits, "hosts": service.hosts, "token": service.token}
+    app.add_middleware(Guard, telemetry=service.telemetry, **checked)
     return app
 
 
@@ -126,13 +97,12 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 
 def add_page(app: FastAPI, service: Service) -> None:  # noqa: ARG001  # the same for every group of routes
     """The page, its style and its script."""
-
-    def file(name: str) -> Callable[[], Response]:
-        content = resources.files(__package__).joinpath("page", name).read_bytes()
-        return lambda: Response(content, media_type=PAGE_TYPES[name])
-
     for path, name in (("/", "page.html"), ("/page.css", "page.css"), ("/page.js", "page.js")):
-        app.add_api_route(path, file(name), include_in_schema=False)
+        app.add_route(path, partial(_page_file, name), include_in_schema=False)
+
+
+def _page_file(name: str, _: Request) -> Response:
+    return Response(resources.files(__package__).joinpath("page", name).read_bytes(), media_type=PAGE_TYPES[name])
 
 
 def add_predict(app: FastAPI, service: Service) -> None:
@@ -200,7 +170,7 @@ def add_table(app: FastAPI, service: Service) -> None:
         keep_columns: Annotated[list[str] | None, Query(description="Columns to copy to the answers.")] = None,
     ) -> Response:
         """Answer every row of a table: CSV, TSV, JSON Lines or Parquet in, the CSV of hiercos predict out."""
-        suffix = table_suffix(check_content_type(request, *SUFFIX_OF_TYPE))
+        suffix = SUFFIX_OF_TYPE[check_content_type(request, *SUFFIX_OF_TYPE)]
         wanted = parsed(AnswerOptions, options)
         served = service.served(wanted.model)
         rule, _ = await run_in_threadpool(_chosen, served, wanted)
@@ -227,26 +197,21 @@ def add_table(app: FastAPI, service: Service) -> None:
 
 
 def add_facts(app: FastAPI, service: Service) -> None:
-    """What the models are: `GET /models`, `/model`, `/examples` and `/taxonomy`."""
+    """What the models are: `GET /models`, `/model` and `/taxonomy`."""
 
     @app.get("/models", response_model=Told)
     async def models() -> Response:
         """Names of the models, the first of which answers by default, and the limits of requests."""
         return JSONResponse(
-            {"models": list(service.models), "limits": service.shown_limits, "review": service.review is not None}
+            {"models": list(service.models), "limits": asdict(service.limits), "review": service.review is not None}
         )
 
     @app.get("/model", response_model=Told)
     async def model(model: ModelName = None) -> Response:
-        """One model: its data, metrics, guarantee, and its precision and coverage at each confidence."""
+        """One model: its data, metrics, guarantee, precision and coverage at each confidence, and inputs to try."""
         return JSONResponse(service.served(model).facts)
 
-    @app.get("/examples", response_model=list[Told])
-    async def examples(model: ModelName = None) -> Response:
-        """Inputs to try, if the model folder has any."""
-        return JSONResponse(service.served(model).examples)
-
-    @app.get("/taxonomy", response_model=Nodes)
+    @app.get("/taxonomy", response_model=Told)
     async def taxonomy(  # noqa: PLR0917  # parameters of the query
         model: ModelName = None,
         under: Annotated[str | None, Query(description="Node by name, id or path; the root by default.")] = None,

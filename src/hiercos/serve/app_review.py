@@ -12,41 +12,23 @@ from hiercos.data import InputBatch, as_inputs
 from hiercos.decisions import BackOff, Posterior
 from hiercos.serve.errors import ServeError
 from hiercos.serve.label_studio import prediction
-from hiercos.serve.requests import JSON, Body, json_body
+from hiercos.serve.requests import JSON, Body, Told, json_body
 from hiercos.serve.review import DecisionBody, Review
 from hiercos.serve.review_rows import SURE
 from hiercos.serve.server import Service
 from hiercos.serve.taxonomy_views import node_of
 
 
-class Told(BaseModel):
-    """JSON values by name."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class Task(BaseModel):
-    """A task of Label Studio: the text is in `data`."""
-
-    model_config = ConfigDict(extra="allow")
-    data: dict[str, Any]
-
-
 class TaskBody(Body):
     """What Label Studio sends for predictions; it may send more."""
 
     model_config = ConfigDict(extra="ignore")
-    tasks: list[Task]
+    tasks: list[dict[str, Any]]
 
 
 def described(body: type[BaseModel]) -> dict[str, Any]:
     """Description of a JSON body that a route reads itself."""
-    schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
-    schema |= (
-        {"properties": {"tasks": {"type": "array", "items": Task.model_json_schema()}}} if "$defs" in schema else {}
-    )
-    schema.pop("$defs", None)
-    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}}
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": body.model_json_schema()}}}}
 
 
 def add_review(app: FastAPI, service: Service) -> None:
@@ -111,7 +93,8 @@ def add_label_studio(app: FastAPI, service: Service) -> None:
     async def predict(request: Request) -> Response:
         """The node that the model is sure of for each task, as a taxonomy result."""
         body, served = await json_body(TaskBody, request), service.served(None)
-        texts = [task.data.get("text") for task in body.tasks]
+        data = [task.get("data") for task in body.tasks]
+        texts = [each.get("text") if isinstance(each, dict) else None for each in data]
         if served.model.kind != "texts" or not all(isinstance(text, str) for text in texts):
             raise ServeError(422, "tasks: expected a model of texts, and tasks whose data have a 'text'")
         if not 1 <= len(texts) <= service.limits.rows:

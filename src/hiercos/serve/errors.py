@@ -4,13 +4,7 @@ from hiercos.errors import FaultsError
 
 
 class ServeError(FaultsError):
-    """A request that is refused.
-
-    Args:
-        status: HTTP status of the answer.
-        sentence: reason.
-        retry_after: seconds after which the client may try again; None for a request that would fail again.
-    """
+    """A request that is refused, with its HTTP status, and the seconds after which it may be tried again, if any."""
 
     def __init__(self, status: int, sentence: str, *, retry_after: int | None = None) -> None:
         super().__init__(sentence)

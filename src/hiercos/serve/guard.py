@@ -33,15 +33,7 @@ HEADERS = [
 
 
 class Guard:
-    """ASGI middleware: Host and Origin, token, number and size of requests, headers, errors, times.
-
-    Args:
-        app: application behind it.
-        limits: limits of requests.
-        telemetry: counters.
-        hosts: names under which the service may be called, without a port.
-        token: bearer token that every request must carry; "" for none.
-    """
+    """ASGI middleware: Host and Origin, token, number and size of requests, headers, errors, times."""
 
     def __init__(self, app: App, limits: Limits, telemetry: Telemetry, *, hosts: set[str], token: str) -> None:
         self.app, self.limits, self.telemetry, self.hosts, self.token = app, limits, telemetry, hosts, token

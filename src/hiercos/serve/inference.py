@@ -20,22 +20,13 @@ Use = Callable[[InputBatch, Posterior], Any]
 
 @dataclass(eq=False)
 class Job:
-    """Inputs of one request that wait for their posterior.
+    """Inputs of one request that wait for their posterior."""
 
-    Attributes:
-        served: model to ask.
-        batch: inputs with their row numbers.
-        use: function from the inputs and their posterior to the result; it runs in the thread of inference.
-        energies: whether the posterior needs the energies of the nodes.
-        deadline: time of `time.monotonic` after which nobody waits for the result.
-        result: result, or the error.
-    """
-
-    served: ServedModel
-    batch: InputBatch
-    use: Use
-    energies: bool
-    deadline: float
+    served: ServedModel  # model to ask
+    batch: InputBatch  # inputs with their row numbers
+    use: Use  # function from the inputs and their posterior to the result, called in the thread of inference
+    energies: bool  # whether the posterior needs the energies of the nodes
+    deadline: float  # time of `time.monotonic` after which nobody waits for the result
     result: "Future[Any]" = field(default_factory=Future)
 
     def fits(self, other: "Job") -> bool:
@@ -45,11 +36,7 @@ class Job:
 
 
 class Inference:
-    """The thread that scores. A row's answer does not depend on the requests that share its batch.
-
-    Args:
-        limits: limits of the queue, of the batches and of the wait.
-    """
+    """The thread that scores. A row's answer does not depend on the requests that share its batch."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -70,11 +57,7 @@ class Inference:
         return self._waiting.qsize()
 
     def submit(self, served: ServedModel, batch: InputBatch, use: Use, *, energies: bool = False) -> "Future[Any]":
-        """Queue some inputs; the future has what `use` returns for them.
-
-        Raises:
-            ServeError: with status 503, if the queue is full or the service stops.
-        """
+        """Queue some inputs; the future has what `use` returns. A full queue or a stopping service is status 503."""
         if not self.is_ready:
             raise busy("the service is stopping")
         job = Job(served, batch, use, energies, time.monotonic() + self.limits.seconds)

@@ -24,7 +24,7 @@ def prediction(taxonomy: Taxonomy, node: int, score: float, *, to_name: str, ver
 
 def tasks(rows: Sequence[ReviewRow], taxonomy: Taxonomy, version: str) -> list[dict[str, Any]]:
     """Rows to review as tasks to import, with the node that the model is sure of, if any, as the prediction."""
-    found: list[dict[str, Any]] = []
+    found = []
     for row in rows:
         kind = next(iter(row.shown))
         own = prediction(taxonomy, row.node, round(row.confidence, 6), to_name=kind, version=version)

@@ -9,34 +9,18 @@ from hiercos.errors import FaultsError, suggestion
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request, and all of them together, may ask for.
+    """What one request, and all of them together, may ask for."""
 
-    Attributes:
-        body_bytes: largest body of a request.
-        rows: most inputs of a request; tables have a limit of their own.
-        table_rows: most rows of an uploaded table.
-        pixels: most pixels of an image.
-        seconds: longest wait of a request for its turn and its answer.
-        queue: most requests that wait for the model.
-        requests: most requests at the same time.
-        batch_rows: most inputs that are scored together.
-        hosts: further names, separated by commas, under which the service may be called.
-        log: whether every request is logged: method, path, status and time, never the inputs.
-
-    Raises:
-        FaultsError: for a number below 1.
-    """
-
-    body_bytes: int = 64 << 20
-    rows: int = 1_000
-    table_rows: int = 1_000_000
-    pixels: int = 40_000_000
-    seconds: float = 30.0
-    queue: int = 64
-    requests: int = 256
-    batch_rows: int = 256
-    hosts: str = ""
-    log: bool = False
+    body_bytes: int = 64 << 20  # largest body of a request
+    rows: int = 1_000  # most inputs of a request; tables have a limit of their own
+    table_rows: int = 1_000_000  # most rows of an uploaded table
+    pixels: int = 40_000_000  # most pixels of an image
+    seconds: float = 30.0  # longest wait of a request for its turn and its answer
+    queue: int = 64  # most requests that wait for the model
+    requests: int = 256  # most requests at the same time
+    batch_rows: int = 256  # most inputs that are scored together
+    hosts: str = ""  # further names, separated by commas, under which the service may be called
+    log: bool = False  # whether every request is logged: method, path, status and time, never the inputs
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -45,11 +29,7 @@ class Limits:
 
     @classmethod
     def of_texts(cls, texts: Mapping[str, str]) -> "Limits":
-        """Limits from the texts of `--set`, in the type of each.
-
-        Raises:
-            FaultsError: for an unknown name or a value of another type.
-        """
+        """Limits from the texts of `--set`, in the type of each."""
         defaults = {entry.name: entry.default for entry in fields(cls)}
         values: dict[str, Any] = {}
         for name, text in texts.items():
@@ -60,10 +40,8 @@ class Limits:
 
 
 def _value(name: str, text: str, kind: type) -> int | float | str | bool:
-    if kind is bool and text in ("true", "false"):
-        return text == "true"
     try:
-        return kind(text) if kind is not bool else kind(int(text))
-    except ValueError as error:
+        return {"true": True, "false": False}[text] if kind is bool else kind(text)
+    except (KeyError, ValueError) as error:
         kinds = {int: "an integer", float: "a number", bool: "true or false"}
         raise FaultsError(f"--set {name}={text}: expected {kinds[kind]}") from error

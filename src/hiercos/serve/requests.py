@@ -51,6 +51,12 @@ class AnswerOptions(Body):
         return AnswerRequest.of({name: tuple(each) if isinstance(each, list) else each for name, each in given.items()})
 
 
+class Told(BaseModel):
+    """JSON values by name."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 class PredictBody(AnswerOptions):
     """Inputs and how to answer."""
 
@@ -63,11 +69,7 @@ AnyBody = TypeVar("AnyBody", bound=Body)
 
 
 def parsed(kind: type[AnyBody], content: bytes | str) -> AnyBody:
-    """A JSON body.
-
-    Raises:
-        ServeError: with status 422, for JSON that does not fit, with the first fault by its place.
-    """
+    """A JSON body; one that does not fit is status 422, with the first fault by its place."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
@@ -91,12 +93,7 @@ def check_content_type(request: Request, *expected: str) -> str:
 
 
 def checked_inputs(given: Any, kinds: Sequence[Kind], limits: Limits) -> Inputs:
-    """Texts or vectors of a JSON body as inputs of a model.
-
-    Raises:
-        ServeError: for another kind than the model takes, or too many.
-        DataError: for an empty text, or vectors of different lengths.
-    """
+    """Texts or vectors of a JSON body as inputs of a model."""
     items = [given] if isinstance(given, str) or (given and isinstance(given[0], float | int)) else list(given)
     if not 1 <= len(items) <= limits.rows:
         raise ServeError(422, f"expected 1 to {limits.rows:,} inputs in a request, got {len(items):,}")
@@ -111,17 +108,7 @@ def checked_inputs(given: Any, kinds: Sequence[Kind], limits: Limits) -> Inputs:
 
 
 def uploaded_images(files: Sequence[tuple[str, bytes]], kinds: Sequence[Kind], limits: Limits) -> Inputs:
-    """Uploaded images, decoded.
-
-    Args:
-        files: name and content of each.
-        kinds: kinds of inputs that the model takes.
-        limits: most images, and most pixels of one.
-
-    Raises:
-        ServeError: for a model of another kind, too many images, or one with too many pixels.
-        ImageError: for an image that cannot be decoded.
-    """
+    """Uploaded images, each a name and its content, decoded; one with too many pixels is not."""
     from PIL import Image, UnidentifiedImageError
 
     if "images" not in kinds:

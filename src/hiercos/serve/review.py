@@ -46,11 +46,7 @@ def queue_text(rows: list[ReviewRow], taxonomy: Taxonomy) -> str:
 
 
 def read_queue(path: Path) -> list[dict[str, Any]]:
-    """The rows of a queue that `hiercos review` wrote.
-
-    Raises:
-        DataError: for another file.
-    """
+    """The rows of a queue that `hiercos review` wrote; a `DataError` for another file."""
     with path.open(encoding="utf-8", newline="") as file:
         found: list[dict[str, Any]] = list(csv.DictReader(file))
     for number, row in enumerate(found, 2):
@@ -66,17 +62,12 @@ def read_queue(path: Path) -> list[dict[str, Any]]:
 
 @dataclass
 class Review:
-    """A queue and the decisions about it. Threads may share it.
-
-    Attributes:
-        rows: rows of the queue.
-        feedback: file to which decisions are appended.
-    """
+    """A queue and the decisions about it. Threads may share it."""
 
     rows: list[dict[str, Any]]
-    feedback: Path
+    feedback: Path  # file to which decisions are appended
     _decided: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)  # last decision by place and person
-    _leases: dict[int, tuple[str, float]] = field(default_factory=dict)
+    _leases: dict[int, tuple[str, float]] = field(default_factory=dict)  # person and end, by place
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -134,13 +125,7 @@ class Review:
         return {"rows": len(self.rows), "done": done, "shared": len(shared), "agreement": agreement}
 
     def decide(self, body: DecisionBody, node: str | None, digest: str) -> None:
-        """Write a decision to the file, and force it to disk before it is acknowledged.
-
-        Args:
-            body: decision.
-            node: full path of its node; None for decisions without one.
-            digest: SHA-256 of the model behind the queue.
-        """
+        """Append a decision with the full path of its node and the model's SHA-256, and force it to disk."""
         if body.place >= len(self.rows):
             raise ServeError(404, f"there is no row {body.place} in the queue")
         row = self.rows[body.place]

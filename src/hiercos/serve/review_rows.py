@@ -41,8 +41,6 @@ class ReviewRow:
 
 def margin(posterior: Posterior) -> Floats:
     """How near the second likeliest class comes to the likeliest one, shape (M,)."""
-    if posterior.classes.shape[1] < 2:
-        return np.zeros(len(posterior))
     best = -np.partition(-posterior.classes, 1, axis=1)[:, :2]
     found: Floats = 1 - best[:, 0] + best[:, 1]
     return found

@@ -1,6 +1,7 @@
 """A model behind a name: what the service knows about it besides its answers."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,25 +21,14 @@ EXAMPLES = 4
 
 @dataclass(frozen=True, eq=False)
 class ServedModel:
-    """A loaded model with its name.
+    """A loaded model with its name."""
 
-    Attributes:
-        name: name in requests.
-        path: folder or file that it was loaded from, which no answer shows.
-        model: model.
-        config: settings of a pass over inputs.
-        digest: SHA-256 of the model's files.
-        facts: JSON values of `GET /model`.
-        examples: inputs to try, each with a "text" or an "image".
-    """
-
-    name: str
-    path: Path | None
+    name: str  # name in requests
+    path: Path | None  # folder or file that it was loaded from, which no answer shows
     model: BaseClassifier[Any]
-    config: Any = None
-    digest: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
-    examples: list[dict[str, Any]] = field(default_factory=list)
+    config: Any = None  # settings of a pass over inputs; None for the usual ones
+    digest: str = ""  # SHA-256 of the model's files
+    facts: dict[str, Any] = field(default_factory=dict)  # JSON values of `GET /model`
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -47,54 +37,33 @@ class ServedModel:
 
 
 def served_model(name: str, path: Path | None, model: BaseClassifier[Any], config: Any = None) -> ServedModel:
-    """A loaded model with its facts: from its folder the metrics, the curve and the examples, unless it is a file.
-
-    Args:
-        name: name in requests.
-        path: folder or ONNX file of the model; None for a model that is in memory alone.
-        model: the model.
-        config: settings of a pass over inputs; None for the usual ones.
-    """
+    """A loaded model with its facts: from its folder, if it has one, also the metrics, the curve and the examples."""
     files = None if path is None or not path.is_dir() else opened(path)
-    stored = b"" if path is None or files is not None else path.read_bytes()
-    digest = sha256(stored if files is None else json.dumps(dict(files.sums), sort_keys=True).encode())
-    taxonomy, facts, examples = model.taxonomy, {}, []
+    file = b"" if path is None or files is not None else path.read_bytes()
+    digest = sha256(file if files is None else json.dumps(dict(files.sums), sort_keys=True).encode())
+    taxonomy, facts = model.taxonomy, dict[str, Any]()
     record = None if files is None else Record.find(files, model.rule.name)
     if files is not None and record is not None:
         from hiercos.training import read_report_inputs
 
+        metrics = {name: None if math.isnan(value) else value for name, value in record.metrics.items()}
         sizes = {"data": record.data["name"], "rows": record.data["sizes"], "learned": record.learned}
-        facts = {**sizes, "method": record.method, "metrics": _numbers(record), "curve": _curve(files.path)}
-        examples = [
-            {key: each[key] for key in ("text", "image") if each.get(key)}
-            for each in read_report_inputs(files.path).values()
-        ]
-    return ServedModel(
-        name,
-        path,
-        model,
-        config,
-        digest,
-        {
-            "name": name,
-            "hash": digest,
-            "kind": model.kind,
-            "kinds": list(model.kinds),
-            "rule": model.rule.name,
-            "classes": taxonomy.num_classes,
-            "nodes": taxonomy.num_nodes,
-            "levels": level_columns(taxonomy) if taxonomy.is_tree else ["ancestors"],
-            "guarantee": AnswerRequest().guarantee(model.rule),
-            **{"method": None, "data": None, "rows": None, "learned": None, "metrics": {}, "curve": None},
-            **facts,
-        },
-        examples[:: max(1, len(examples) // EXAMPLES)][:EXAMPLES],
-    )
-
-
-def _numbers(record: Record) -> dict[str, float | None]:
-    """The metrics of a record; None where one is undefined."""
-    return {name: None if value != value else value for name, value in record.metrics.items()}  # noqa: PLR0124 - nan
+        facts = {**sizes, "method": record.method, "metrics": metrics, "curve": _curve(files.path)}
+        stored = [*read_report_inputs(files.path).values()]
+        facts["examples"] = stored[:: max(1, len(stored) // EXAMPLES)][:EXAMPLES]
+    nothing = dict.fromkeys(("method", "data", "rows", "learned", "curve"))
+    own = {
+        "name": name,
+        "hash": digest,
+        "kind": model.kind,
+        "kinds": list(model.kinds),
+        "rule": model.rule.name,
+        "classes": taxonomy.num_classes,
+        "nodes": taxonomy.num_nodes,
+        "levels": level_columns(taxonomy) if taxonomy.is_tree else ["ancestors"],
+        "guarantee": AnswerRequest().guarantee(model.rule),
+    }
+    return ServedModel(name, path, model, config, digest, {**own, **nothing, "metrics": {}, "examples": [], **facts})
 
 
 def _curve(folder: Path) -> list[dict[str, float]] | None:
@@ -110,15 +79,10 @@ def _curve(folder: Path) -> list[dict[str, float]] | None:
 
 
 def measured_curve(posterior: Posterior, labels: IntArray) -> list[dict[str, float]]:
-    """Precision and coverage of answers by back-off at each of `CONFIDENCES`.
+    """Precision and coverage of answers by back-off at each of `CONFIDENCES`, on M rows with their labels (M,).
 
-    Args:
-        posterior: posterior of M rows that the models behind it have not learned from.
-        labels: label of each, shape (M,).
-
-    Returns:
-        For each confidence: `precision`, the share of the answers other than "cannot say" that contain the label;
-        `coverage`, the share of rows with such an answer; `classes`, the share answered with a class; and `rows`.
+    `precision` is the share of the answers other than "cannot say" that contain the label, `coverage` the share of rows
+    with such an answer, `classes` the share answered with a class.
     """
     taxonomy = posterior.taxonomy
     true, points = nodes_of_labels(labels, taxonomy), []

@@ -6,7 +6,6 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from hiercos.data import InputBatch
@@ -26,16 +25,7 @@ Load = Callable[[str], ServedModel]  # function from the name of a model to the 
 
 
 class Service:
-    """Models behind names, with the one thread that asks them.
-
-    Args:
-        models: models by name; the first one answers by default.
-        limits: limits of requests.
-        token: bearer token of requests; "" for none.
-        host: name or address that the service listens on.
-        load: function that loads a model again.
-        review: queue to review; None for none.
-    """
+    """Models behind names, the first of which answers by default, with the one thread that asks them."""
 
     def __init__(
         self,
@@ -54,11 +44,6 @@ class Service:
         self.telemetry, self.inference = Telemetry(), Inference(self.limits)
         self._loading = threading.Lock()
 
-    @property
-    def shown_limits(self) -> dict[str, Any]:
-        """The limits that clients should know."""
-        return {name: value for name, value in asdict(self.limits).items() if name not in ("hosts", "log")}
-
     def served(self, name: str | None) -> ServedModel:
         """A model by its name, the first one by default; a `ServeError` with status 404 for an unknown name."""
         models = self.models
@@ -69,11 +54,7 @@ class Service:
         return models[name]
 
     def reload(self) -> None:
-        """Load every model again; the old ones answer until all are loaded, and stay if one cannot be loaded.
-
-        Raises:
-            ServeError: with status 503, if one cannot be loaded; the log says why.
-        """
+        """Load every model again; the old ones answer until all are loaded, and stay if one cannot be loaded."""
         with self._loading:
             try:
                 self.models = {name: self.load(name) for name in self.models}
@@ -83,11 +64,7 @@ class Service:
         LOG.info("loaded again: %s", ", ".join(self.models))
 
     async def result(self, served: ServedModel, batch: InputBatch, use: Use, *, energies: bool = False) -> Any:
-        """What `use` returns for inputs and their posterior; see `Inference.submit`.
-
-        Raises:
-            ServeError: with status 503, if the queue is full or the time is over.
-        """
+        """What `use` returns for inputs and their posterior; status 503 if the queue is full or the time is over."""
         future = self.inference.submit(served, batch, use, energies=energies)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.seconds)
@@ -108,17 +85,7 @@ class Service:
 
 
 def run_server(service: Service, host: str, port: int, started: Callable[[str], None]) -> None:
-    """Answer requests until SIGTERM or SIGINT, then finish what was accepted.
-
-    Args:
-        service: what to serve.
-        host: name or address to listen on.
-        port: port; 0 for any free one.
-        started: called with the address once requests are accepted.
-
-    Raises:
-        OSError: if nothing can listen there.
-    """
+    """Answer requests until SIGTERM or SIGINT, then finish what was accepted; `started` is told the address."""
     import uvicorn
 
     from hiercos.serve.app import create_app

@@ -27,12 +27,6 @@ def suspects(stored: Classifier, dataset: Dataset, config: dict[str, Any], rows:
     """The most contradicted labels, the worst first: those whose model gives them the least probability.
 
     Each fold of the rows that are not test is judged by a model of the same settings that learned from the others.
-
-    Args:
-        stored: model of these data; its backbone computes the features, if it has one.
-        dataset: labelled rows with their split.
-        config: settings of the model, from its record.
-        rows: most rows to list.
     """
     settings = replace(Settings(**{**config, "memory": 0, "targets": False}), refit=False)
     learned = np.flatnonzero((dataset.split != "test") & (dataset.nodes >= 0))

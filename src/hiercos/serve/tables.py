@@ -10,7 +10,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from hiercos.data import SAMPLE_TABLES, InputBatch, Source, read_inputs
+from hiercos.data import InputBatch, Source, read_inputs
 from hiercos.errors import FaultsError
 from hiercos.model import AnswerColumns, with_kept_columns
 from hiercos.serve.errors import ServeError
@@ -42,34 +42,18 @@ async def uploaded_table(request: Request, suffix: str) -> AsyncIterator[Path]:
         await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
 
 
-def table_suffix(content_type: str) -> str:
-    """Extension of a table by its content type; a `ServeError` with status 415 for another type."""
-    if content_type not in SUFFIX_OF_TYPE:
-        raise ServeError(415, f"expected the Content-Type {', '.join(SUFFIX_OF_TYPE)}, got {content_type or 'none'}")
-    assert SUFFIX_OF_TYPE[content_type] in SAMPLE_TABLES
-    return SUFFIX_OF_TYPE[content_type]
-
-
 def table_inputs(path: Path, served: ServedModel, limits: Limits, **options: Any) -> Source:
-    """The inputs of an uploaded table; a table of texts alone, since paths would name files of this machine.
-
-    Raises:
-        ServeError: for a model of another kind, too many rows, or a fault of the table.
-    """
+    """The inputs of an uploaded table; a table of texts alone, since paths would name files of this machine."""
     if served.model.kind != "texts":
         raise ServeError(422, f"this model takes {served.model.kind}: a table of texts cannot be answered")
     try:
         found = read_inputs(path, kind="texts", **options)
     except FaultsError as error:
-        raise ServeError(422, without_folder(error, path)) from error
+        sentence = str(error).replace(str(path), path.name).replace("--input-column", "input_column")
+        raise ServeError(422, sentence) from error
     if found.count is not None and found.count > limits.table_rows:
         raise ServeError(413, f"expected at most {limits.table_rows:,} rows, got {found.count:,} (--set table_rows)")
     return found
-
-
-def without_folder(error: Exception, path: Path) -> str:
-    """The message of an error about an uploaded file, which names the file without its folder."""
-    return str(error).replace(str(path), path.name).replace("--input-column", "input_column")
 
 
 async def csv_rows(inputs: Source, size: int, answer: Answerer) -> AsyncIterator[bytes]:

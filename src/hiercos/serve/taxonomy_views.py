@@ -21,11 +21,7 @@ def node_values(taxonomy: Taxonomy, node: int) -> Node:
 
 
 def nodes_under(taxonomy: Taxonomy, under: str | None, depth: int | None) -> list[int]:
-    """Nodes at or below a node, at most so many levels below it; all of them by default.
-
-    Raises:
-        DataError: for a name that is not in the taxonomy or not unique.
-    """
+    """Nodes at or below a node, at most so many levels below it; all of them by default."""
     children = child_lists(taxonomy)
     top = -1 if under is None else node_of(taxonomy, under)
     level, seen = [top], {top}
@@ -39,11 +35,7 @@ def nodes_under(taxonomy: Taxonomy, under: str | None, depth: int | None) -> lis
 
 
 def node_of(taxonomy: Taxonomy, name: str) -> int:
-    """Node by name, id or path; -1 for the root.
-
-    Raises:
-        DataError: for a name that is not in the taxonomy or not unique.
-    """
+    """Node by name, id or path; -1 for the root."""
     nodes: IntArray = LabelReader(taxonomy).read([name], source="", row_name=None, inner=True, paths_first=True)
     return int(nodes[0])
 

@@ -54,13 +54,10 @@ class Telemetry:
         lines = []
         for family, (kind, sentence) in HELP.items():
             lines += [f"# HELP {family} {sentence}", f"# TYPE {family} {kind}"]
-            own = [(key, value) for key, value in values.items() if _is_of(key[0], family)]
+            names = (family, f"{family}_bucket", f"{family}_sum", f"{family}_count")
+            own = [(key, value) for key, value in values.items() if key[0] in names]
             lines += [f"{name}{_shown(labels)} {value:.10g}" for (name, labels), value in own]
         return "\n".join(lines) + "\n"
-
-
-def _is_of(name: str, family: str) -> bool:
-    return name in (family, f"{family}_bucket", f"{family}_sum", f"{family}_count")
 
 
 def _shown(labels: Labels) -> str:

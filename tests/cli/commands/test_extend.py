@@ -356,3 +356,16 @@ def test_wrong_answers_and_those_that_change_between_two_models_are_listed(
     for name in ("samples", "changed", "gained", "lost"):
         assert sum(each[name] for each in branches) == every[name]
     assert run(["evaluate", new, str(data), "--against", old, "--errors", str(wrong)]) == 2
+
+
+def test_a_crosswalk_names_what_old_nodes_became(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The remembered dogs are hounds; the new data have none of them."""
+    model = trained(OLD, write_data(tmp_path / "data.npz", ["cat", "dog", "car"]), "--method", "tree-logistic")
+    renamed = Taxonomy.from_paths([("pet", "cat"), ("pet", "hound"), ("vehicle", "car"), ("vehicle", "bus")])
+    new = write_data(tmp_path / "new.npz", ["cat", "car", "bus"], seed=1)
+    (tmp_path / "map.csv").write_text("old,new\ndog,hound\n")
+    assert extended(model, renamed, new, "grown", "--crosswalk", str(tmp_path / "map.csv")) == 0
+    assert "renamed: 1 node (pet > hound)" in capsys.readouterr().err
+    dogs = np.load(tmp_path / "data.npz")["features"][40:80]
+    answers = Classifier.load(tmp_path / "grown").answers(dogs)
+    assert np.mean([answer["class"] == "hound" for answer in answers]) > 0.9

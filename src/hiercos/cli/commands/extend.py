@@ -17,7 +17,7 @@ from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
     from hiercos.model import Classifier, Memory
-    from hiercos.taxonomy import TaxonomyChange
+    from hiercos.taxonomy import Taxonomy, TaxonomyChange
 
 
 @grouped
@@ -39,6 +39,10 @@ def extend(
             show_default="all that the model has",
         ),
     ] = None,
+    crosswalk: Annotated[
+        Path | None,
+        typer.Option(help="Table with the new nodes of old ones; see hiercos taxonomy crosswalk.", show_default=False),
+    ] = None,
     format: TableFormat = "table",
     workers: options.Workers = 0,
     corrections: options.Corrections = None,
@@ -46,8 +50,9 @@ def extend(
 ) -> None:
     """Extend a model to a taxonomy with new, renamed or moved nodes, and train it on labelled data.
 
-    Nodes are matched by id, then by path, and the result is reported before the training. Matched nodes keep their
-    weights, new ones start from their parent's. Samples that hiercos train kept (--memory) are trained on again.
+    Nodes are matched by --crosswalk, by id, then by path, and the result is reported before the training. Matched nodes
+    keep their weights, new ones start from their parent's. Samples that hiercos train kept (--memory) are trained on
+    again.
     """
     check_format(format, None)
     options.check_out(out)
@@ -61,12 +66,12 @@ def extend(
     from hiercos.cli.display.tables import print_records
     from hiercos.data import completed, load_dataset, with_corrections
     from hiercos.encoders import ReadConfig
-    from hiercos.taxonomy import open_taxonomy, taxonomy_change
+    from hiercos.taxonomy import open_taxonomy
     from hiercos.training import extension_settings, forgetting_notes, grown_features, growth_accuracy
     from hiercos.training import train as train_model
 
     stored, tree = loading.load(model), open_taxonomy(taxonomy)
-    change = taxonomy_change(stored.model.taxonomy, tree)
+    change = _change(stored.model.taxonomy, tree, crosswalk)
     _report_change(change, taxonomy)
     kept = _chosen_memory(stored, memory, model)
     per_class = 0 if kept is None else memory or _most_remembered(kept)
@@ -89,6 +94,17 @@ def extend(
             if len(dataset.rows("test")) or format != "table":
                 print_records([record], format)
             say(*growth_accuracy(fabric, features, out, model).lines(), f"The extended model is in {out}.")
+
+
+def _change(old: "Taxonomy", new: "Taxonomy", table: Path | None) -> "TaxonomyChange":
+    """The nodes of two taxonomies that belong together, by a table of the user, too."""
+    from hiercos.taxonomy import crosswalk, taxonomy_change
+
+    if table is None:
+        return taxonomy_change(old, new)
+    from hiercos.evaluation import read_crosswalk
+
+    return crosswalk(old, new, read_crosswalk(table).links(old, new)).matched
 
 
 def _report_change(change: "TaxonomyChange", taxonomy: Path) -> None:

@@ -3,19 +3,15 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from hiercos.cli.display.progress import checking_lines, counting_rows
+from hiercos.cli.display.progress import checking_lines
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, check_option, grouped, say
 from hiercos.storage import csv_text, write
-
-if TYPE_CHECKING:
-    from hiercos.data import InputBatch, Source
-    from hiercos.model import BaseClassifier
 
 STRATEGIES = ("margin", "entropy", "level-gain", "disagreement", "random")
 SUSPECT_COLUMNS = ("label", "probability", "answer", "answer_probability")
@@ -57,20 +53,11 @@ def review(
     reading = {name: asdict(columns)[name] for name in ("input_column", "root", "on_error")}
     source = read_inputs(inputs, kind=opened.kind, **reading, callback=checking_lines())
     say(*source.notes)
-    chosen = review_rows(_answered(opened, source, config), rows, strategy, seed=seed)
+    chosen = review_rows(opened.batches(source, config), rows, strategy, seed=seed)
     version = served_model("", model, opened).digest[:12]
     listed = json.dumps(tasks(chosen, opened.taxonomy, version), indent=1, ensure_ascii=False) + "\n"
     write(output, listed if for_ == "label-studio" else queue_text(chosen, opened.taxonomy))
     say(f"{len(chosen)} rows to review are in {output}.")
-
-
-def _answered(opened: "BaseClassifier[Any]", source: "Source", config: Any) -> Any:
-    """Batches of inputs with their posteriors, with a display of the progress."""
-    batch: InputBatch
-    with counting_rows(opened.kind, "reading", source.count) as advance:
-        for batch, posterior in opened.batches(source, config):
-            yield batch, posterior
-            advance(len(posterior))
 
 
 def _write_suspects(

@@ -9,7 +9,14 @@ from typing import Any
 
 from hiercos.storage import CONFIG, StorageError, opened
 
-FILE_TARGETS = ("output", "onnx", "curve", "errors", "queue", "feedback")  # parameters of commands that name a file to write
+FILE_TARGETS = (
+    "output",
+    "onnx",
+    "curve",
+    "errors",
+    "queue",
+    "feedback",
+)  # parameters of commands that name a file to write
 FOLDER_TARGETS = ("out", "ship")  # parameters that name a folder to write to
 TEXT_INPUTS = ("data", "inputs", "file", "source", "class_prior", "taxonomy")  # parameters whose texts may be paths
 MODEL_FILES = ("config.json", "taxonomy.json", "vocabulary.json", "record.json", "*.safetensors")

@@ -2,29 +2,22 @@
 // The page of the service: one input, a table, and the review of a queue. Names and inputs enter it as text alone.
 const $ = id => document.getElementById(id);
 const percent = value => (100 * value).toFixed(value > 0.995 && value < 1 ? 1 : 0) + "%";
-const state = { facts: {}, limits: {}, within: [], image: null, last: null, token: sessionStorage.getItem("token") || "" };
+const state = { facts: {}, limits: {}, within: [], image: null, last: null, token: sessionStorage.token || "" };
 
 function made(name, text = "", attributes = {}) {
-  const element = document.createElement(name);
-  element.textContent = text;
+  const element = Object.assign(document.createElement(name), { textContent: text });
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   return element;
 }
 
-function tell(sentence) {
-  $("fault").textContent = sentence;
-  $("fault").hidden = !sentence;
-}
+const tell = sentence => { $("fault").textContent = sentence; $("fault").hidden = !sentence; };
 
 // ---- requests ----
 async function call(path, options = {}) {
   const headers = { ...options.headers, ...(state.token ? { Authorization: `Bearer ${state.token}` } : {}) };
-  let answer;
-  try {
-    answer = await fetch(path, { ...options, headers });
-  } catch {
+  const answer = await fetch(path, { ...options, headers }).catch(() => {
     throw new Error("The service does not answer. Is it still running?");
-  }
+  });
   if (answer.status === 401) $("token").hidden = false;
   if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error || `The service answered ${answer.status}.`);
   return answer;
@@ -34,16 +27,10 @@ const post = (path, body) =>
   json(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 const query = values => "?" + new URLSearchParams({ model: $("model").value, ...values });
 
-function guarded(work) {
-  return async (...given) => {
-    tell("");
-    try {
-      return await work(...given);
-    } catch (error) {
-      tell(error.message);
-    }
-  };
-}
+const guarded = work => async (...given) => {
+  tell("");
+  return work(...given).catch(error => tell(error.message));
+};
 
 // ---- the model ----
 const start = guarded(async () => {
@@ -58,7 +45,7 @@ const start = guarded(async () => {
 
 const choose = guarded(async () => {
   state.facts = await json("model" + query());
-  state.within = [];
+  Object.assign(state, { within: [], last: null });
   const { kinds, classes, levels, name, metrics } = state.facts;
   const tested = metrics.top1 === undefined ? "" : ` On its test rows ${percent(metrics.top1)} of the classes were right.`;
   $("about").textContent = `${name}: ${classes.toLocaleString()} classes on ${levels.length} levels.${tested}`;
@@ -68,33 +55,28 @@ const choose = guarded(async () => {
   document.querySelector("[data-part=batch]").hidden = kinds[0] !== "texts";
   $("result").hidden = true;
   showWithin();
-  showExamples(await json("examples" + query()));
+  showExamples();
 });
 
-function showExamples(examples) {
-  $("examples").hidden = !examples.length;
-  $("examples").replaceChildren(made("span", "Try:", { class: "small" }), ...examples.map(({ text, image }, place) => {
+function showExamples() {
+  $("examples").hidden = !state.facts.examples.length;
+  $("examples").replaceChildren(made("span", "Try:", { class: "small" }), ...state.facts.examples.map(({ text, image }, place) => {
     const button = made("button", text || "", { type: "button", "aria-label": text || `Example image ${place + 1}` });
     if (image) button.append(made("img", "", { src: image, alt: "" }));
-    button.onclick = () => {
-      if (image) setImage(fileOf(image));
-      else $("text").value = text;
-      ask();
-    };
+    button.onclick = () => { if (image) took(fileOf(image)); else { $("text").value = text; ask(); } };
     return button;
   }));
 }
 
-function fileOf(uri) {
-  const bytes = Uint8Array.from(atob(uri.split(",")[1]), letter => letter.charCodeAt(0));
-  return new File([bytes], "example.jpg", { type: "image/jpeg" });
-}
+const fileOf = uri => new File([Uint8Array.from(atob(uri.split(",")[1]), letter => letter.charCodeAt(0))], "example.jpg");
 
 // ---- one input ----
-function setImage(file) {
+function took(file) {
+  if (!file) return;
   state.image = file;
   $("shown").src = URL.createObjectURL(file);
   $("shown").hidden = false;
+  ask();
 }
 
 const ask = guarded(async () => {
@@ -119,8 +101,8 @@ const ask = guarded(async () => {
 });
 
 function checkSize(file) {
-  if (file.size > state.limits.body_bytes)
-    throw new Error(`${file.name} has ${(file.size / 1e6).toFixed(0)} MB; this service takes at most ${(state.limits.body_bytes / 1e6).toFixed(0)} MB.`);
+  const [size, most] = [file.size, state.limits.body_bytes].map(bytes => (bytes / 1e6).toFixed(0));
+  if (file.size > state.limits.body_bytes) throw new Error(`${file.name} has ${size} MB; this service takes at most ${most} MB.`);
 }
 
 // Nodes from level 1 down to the answer, then on to the likeliest class if it is below the answer.
@@ -150,14 +132,12 @@ function show(answer) {
   $("path").replaceChildren(...path.map(step => {
     const item = made("li", "", step.sure ? {} : { class: "less" });
     const bar = made("span", "", { class: "bar", "aria-hidden": "true" });
-    const filled = made("i");
-    filled.style.width = `${100 * (step.probability ?? 0)}%`;
-    bar.append(filled);
+    bar.append(made("i"));
+    bar.firstChild.style.width = `${100 * (step.probability ?? 0)}%`;
     item.append(made("b", step.name), made("span", step.probability == null ? "" : percent(step.probability)), bar);
     return item;
   }));
   $("runners").replaceChildren(...branches(tree(answer.top)));
-  $("percent").textContent = percent(asked);
   showMeasured(asked);
   $("result").hidden = false;
 }
@@ -183,11 +163,9 @@ function branches(node) {
     const item = made("li"), line = made("div");
     line.append(made("b", name), made("span", child.value === null ? "" : percent(child.value)));
     item.append(line);
-    if (child.children.size) {
-      const list = made("ul");
-      list.append(...branches(child));
-      item.append(list);
-    }
+    const list = made("ul");
+    list.append(...branches(child));
+    if (child.children.size) item.append(list);
     return item;
   });
 }
@@ -203,23 +181,15 @@ function showMeasured(asked) {
 // ---- a search over the taxonomy, for branches and for corrections ----
 function picker(input, list, chosen) {
   let found = [], place = -1, timer;
-  const close = () => {
-    list.hidden = true;
-    place = -1;
-    input.setAttribute("aria-expanded", "false");
-    input.removeAttribute("aria-activedescendant");
-  };
+  const shown = is => { list.hidden = !is; input.setAttribute("aria-expanded", String(is)); };
+  const close = () => { shown(false); place = -1; input.removeAttribute("aria-activedescendant"); };
   const mark = next => {
     place = (next + found.length) % found.length;
     [...list.children].forEach((item, at) => item.setAttribute("aria-selected", String(at === place)));
     list.children[place].scrollIntoView({ block: "nearest" });
     input.setAttribute("aria-activedescendant", list.children[place].id);
   };
-  const take = at => {
-    chosen(found[at]);
-    input.value = "";
-    close();
-  };
+  const take = at => { chosen(found[at]); input.value = ""; close(); };
   input.oninput = () => {
     clearTimeout(timer);
     timer = setTimeout(guarded(async () => {
@@ -231,15 +201,16 @@ function picker(input, list, chosen) {
         item.onmousedown = event => { event.preventDefault(); take(at); };
         return item;
       }));
-      list.hidden = !found.length;
-      input.setAttribute("aria-expanded", String(!!found.length));
+      shown(found.length > 0);
     }), 120);
   };
   input.onkeydown = event => {
     if (event.key === "Escape") close();
-    if (list.hidden || !found.length) return;
-    if (event.key === "ArrowDown" || event.key === "ArrowUp") { mark(place + (event.key === "ArrowDown" ? 1 : -1)); event.preventDefault(); }
-    if (event.key === "Enter") { take(Math.max(place, 0)); event.preventDefault(); }
+    if (list.hidden) return;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step || event.key === "Enter") event.preventDefault();
+    if (step) mark(place + step);
+    if (event.key === "Enter") take(Math.max(place, 0));
   };
   input.onblur = close;
 }
@@ -247,10 +218,16 @@ function picker(input, list, chosen) {
 function showWithin() {
   $("within").replaceChildren(...state.within.map(path => {
     const chip = made("span", path, { class: "chip" }), remove = made("button", "✕", { type: "button", "aria-label": `Remove ${path}` });
-    remove.onclick = () => { state.within = state.within.filter(each => each !== path); showWithin(); if (state.last) ask(); };
+    remove.onclick = () => restrict(state.within.filter(each => each !== path));
     chip.append(remove);
     return chip;
   }));
+}
+
+function restrict(paths) {
+  state.within = paths;
+  showWithin();
+  if (state.last) ask();
 }
 
 // ---- a table ----
@@ -265,13 +242,11 @@ const upload = guarded(async () => {
   const values = { options: JSON.stringify(options), input_column: $("column").value || "text" };
   $("download").replaceChildren();
   $("upload").disabled = true;
-  try {
-    const answer = await call("predict/table?" + new URLSearchParams(values), { method: "POST", headers: { "Content-Type": type }, body: file });
-    await receive(answer, file.name);
-  } finally {
+  const sent = { method: "POST", headers: { "Content-Type": type }, body: file };
+  await call("predict/table?" + new URLSearchParams(values), sent).then(answer => receive(answer, file.name)).finally(() => {
     $("upload").disabled = false;
     $("progress").hidden = true;
-  }
+  });
 });
 
 async function receive(answer, name) {
@@ -294,9 +269,8 @@ async function receive(answer, name) {
 const review = { row: null, past: [] };
 
 const nextRow = guarded(async () => {
-  const who = $("who").value.trim();
+  const who = localStorage.who = $("who").value.trim();
   if (!who) return tell("Type your name first: it is written beside your decisions.");
-  localStorage.setItem("who", who);
   showRow(await json("review/next?" + new URLSearchParams({ who, second: $("second").checked })));
 });
 
@@ -311,7 +285,7 @@ function showRow(row) {
   $("asked").textContent = row.text || "";
   $("asked").hidden = !row.text;
   $("asked-image").hidden = !row.image;
-  if (row.image) $("asked-image").src = row.image;
+  $("asked-image").src = row.image || "data:,";
   const settles = ` You decide ${row.settles}.`;
   $("known").textContent = row.sure ? `The model is ${percent(row.confidence)} sure of ${row.sure}.${settles}` : `The model is sure of nothing.${settles}`;
   $("level").disabled = !row.sure;
@@ -331,13 +305,9 @@ const decide = guarded(async (decision, node = null) => {
   const row = review.row, who = $("who").value.trim();
   if (!row || review.busy) return;
   review.busy = true;
-  try {
-    await post("review/decisions", { place: row.place, decision, node, who });
-    review.past.push(row);
-    await nextRow();
-  } finally {
-    review.busy = false;
-  }
+  await post("review/decisions", { place: row.place, decision, node, who }).finally(() => { review.busy = false; });
+  review.past.push(row);
+  await nextRow();
 });
 
 const undo = guarded(async () => {
@@ -353,17 +323,13 @@ document.addEventListener("keydown", event => {
   const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && event.target.type !== "checkbox";
   if ($("review").hidden || typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const candidate = document.querySelector(`#candidates [data-key="${CSS.escape(event.key)}"]`);
-  if (!candidate && !KEYS[event.key]) return;
+  const work = candidate ? () => candidate.click() : event.key === "l" ? () => $("level").click() : KEYS[event.key];
+  if (!work) return;
   event.preventDefault();
-  if (candidate) candidate.click();
-  else if (event.key === "l") $("level").click();
-  else KEYS[event.key]();
+  work();
 });
-$("level").onclick = () => KEYS.l();
-$("none").onclick = () => KEYS.n();
-$("skip").onclick = () => KEYS.s();
-$("undo").onclick = undo;
-$("who").value = localStorage.getItem("who") || "";
+for (const [id, key] of Object.entries({ level: "l", none: "n", skip: "s", undo: "u" })) $(id).onclick = KEYS[key];
+$("who").value = localStorage.who || "";
 $("who").onchange = () => { review.past = []; nextRow(); };
 $("who").onkeydown = event => { if (event.key === "Enter") $("who").blur(); };
 $("second").onchange = nextRow;
@@ -379,30 +345,20 @@ function open(part) {
   if (part === "review" && $("who").value) nextRow();
 }
 
-let moving;
 $("confidence").oninput = () => {
   $("percent").textContent = $("sure-percent").textContent = percent(Number($("confidence").value) / 100);
-  clearTimeout(moving);
-  moving = setTimeout(ask, 150);
+  clearTimeout(state.moving);
+  state.moving = setTimeout(ask, 150);
 };
 $("form").onsubmit = event => { event.preventDefault(); ask(); };
 $("text").onkeydown = event => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask(); };
-$("image").onchange = () => { if ($("image").files[0]) { setImage($("image").files[0]); ask(); } };
+$("image").onchange = () => took($("image").files[0]);
 $("drop").ondragover = event => { event.preventDefault(); $("drop").classList.add("over"); };
 $("drop").ondragleave = () => $("drop").classList.remove("over");
-$("drop").ondrop = event => {
-  event.preventDefault();
-  $("drop").classList.remove("over");
-  if (event.dataTransfer.files[0]) { setImage(event.dataTransfer.files[0]); ask(); }
-};
+$("drop").ondrop = event => { $("drop").ondragleave(); event.preventDefault(); took(event.dataTransfer.files[0]); };
 $("model").onchange = choose;
 $("upload").onclick = upload;
-$("token").onsubmit = event => {
-  event.preventDefault();
-  state.token = $("secret").value;
-  sessionStorage.setItem("token", state.token);
-  start();
-};
+$("token").onsubmit = event => { event.preventDefault(); sessionStorage.token = state.token = $("secret").value; start(); };
 $("tabs").onclick = event => { if (event.target.dataset.part) open(event.target.dataset.part); };
-picker($("branch"), $("branches"), node => { state.within = [...new Set([...state.within, node.path])]; showWithin(); if (state.last) ask(); });
+picker($("branch"), $("branches"), node => restrict([...new Set([...state.within, node.path])]));
 start();
