@@ -153,7 +153,7 @@ def test_python_gets_the_answers_of_the_folder(tmp_path: Path) -> None:
     assert list(alone)[-3:] == ["class", "score", "confidence"]
 
 
-def test_explanations_have_the_energies_of_the_model(tmp_path: Path) -> None:
+def test_explanations_have_the_energies_of_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     vectors = cloud(TOY17, 9)[0].numpy()
     stored, export = of_energies()
     found = export.opened().answers(vectors, explain=True, config=InferenceConfig(batch_size=4))
@@ -176,7 +176,11 @@ def test_explanations_have_the_energies_of_the_model(tmp_path: Path) -> None:
     with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["because"] for row in rows] == [answer["because"] for answer in found]
+    assert "--explain" not in capsys.readouterr().err
     assert of_vectors().export.opened().answers(vectors, explain=True)[0]["because"] == "unavailable"
+    of_vectors().export.write(tmp_path / "model.onnx")
+    assert run([str(argument) for argument in arguments]) == 0
+    assert "there are no reasons (unavailable), because an ONNX file does not keep" in capsys.readouterr().err
 
 
 def test_what_the_graph_does_not_take_is_one_sentence() -> None:

@@ -5,8 +5,8 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -17,6 +17,10 @@ from hiercos.storage import FULL
 FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 RESUMED = ("train", "extend")  # commands that continue with --resume
 CONTINUED = ("compare", "ablate", "reproduce", "embed")  # commands that continue when they are run again
+
+# faults of values that pydantic finds
+BOUNDS = {"greater_than_equal": "at least", "less_than_equal": "at most", "greater_than": "above", "less_than": "below"}
+NUMBERS = {"int": "an integer", "float": "a number"}
 
 
 class TerminatedError(BaseException):
@@ -129,9 +133,29 @@ def _usage(error: typer.TyperException) -> str:
     There is none where only the name of a group of commands is given; after a question the command is a sentence.
     """
     message = error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
+    parameter, cause = getattr(error, "param", None), cast("Any", error.__cause__)
+    if parameter is not None and hasattr(cause, "errors"):  # its value was checked by pydantic
+        message = _value_fault(max(parameter.opts, key=len), cause.errors()[0]) or message
     context = getattr(error, "ctx", None)
     command = f"{context.command_path if context else 'hiercos'} --help"
     return f"{message} See {command}." if message.endswith("?") else f"{message or 'expected a command'}; see {command}"
+
+
+def _value_fault(option: str, found: Mapping[str, Any]) -> str:
+    """Sentence about the value of an option that pydantic refuses; "" for a reason that has none here.
+
+    Example:
+        >>> _value_fault("--rows", {"type": "greater_than_equal", "input": "0", "ctx": {"ge": 1}, "msg": ""})
+        '--rows 0: expected at least 1'
+    """
+    kind, choices = found["type"], found["msg"].partition(" is not one of ")[2]
+    if choices:
+        expected = f"one of {choices.rstrip('.').replace(chr(39), '')}"
+    elif kind in BOUNDS:
+        expected = f"{BOUNDS[kind]} {next(iter(found['ctx'].values()))}"
+    else:
+        expected = NUMBERS.get(kind.partition("_")[0], "")
+    return f"{option} {found['input']}: expected {expected}" if expected else ""
 
 
 def _sentence(error: Exception) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hiercos.taxonomy import AnyArray, IntArray, Taxonomy
 
 OF_LEVELS = ("level", "confidence")  # breakdowns with rows about levels
+ERROR_COLUMNS = ("test_row", "input", "truth", "answer", "distance", "confidence")  # of a wrong answer
 
 
 def check_levels(taxonomy: "Taxonomy", breakdown: str | None) -> None:
@@ -58,9 +59,8 @@ class LabelledPredictions:
     def errors(self) -> "list[Row]":
         """Rows of the wrong answers to samples labelled with a class, the farthest and surest ones first."""
         from hiercos.evaluation import VariantAnswers
-        from hiercos.taxonomy import check_tree, label_indices
+        from hiercos.taxonomy import label_indices
 
-        check_tree(self.taxonomy, "--errors")
         tested, path = self.posterior(), self.taxonomy.path_text
         labels = label_indices(tested.nodes, self.taxonomy)
         rows = (labels < self.taxonomy.num_classes).nonzero()[0]
@@ -69,17 +69,16 @@ class LabelledPredictions:
             found.is_wrong.nonzero()[0].tolist(),
             key=lambda place: (-found.distances[place], -found.probabilities[place]),
         )
-        return [
-            {
-                "row": int(rows[place]) + 1,
-                "input": self.input_text(int(rows[place])),
-                "truth": path(int(tested.nodes[rows[place]])),
-                "answer": path(int(found.nodes[place])) if found.nodes[place] >= 0 else "root",
-                "distance": int(found.distances[place]),
-                "confidence": float(found.probabilities[place]),
-            }
-            for place in wrong
-        ]
+        chosen, answered = rows[wrong].tolist(), found.nodes[wrong].tolist()
+        columns = (
+            [row + 1 for row in chosen],
+            [self.input_text(row) for row in chosen],
+            [path(node) for node in tested.nodes[rows[wrong]].tolist()],
+            [path(node) if node >= 0 else "root" for node in answered],
+            found.distances[wrong].tolist(),
+            found.probabilities[wrong].tolist(),
+        )
+        return [dict(zip(ERROR_COLUMNS, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def rows(self, breakdown: str | None, seed: int) -> "Sequence[Row]":
         """Rows of its metrics: of the ranking of the classes, or of its answers under a rule of any level."""
@@ -175,24 +174,27 @@ def changed_answers(  # noqa: PLR0917  # as `model_predictions`
     """Rows of what changes if a model takes the place of another: all samples of a class, then each branch of these."""
     import numpy as np
 
+    from hiercos.taxonomy import ancestor_matrix
+
     stored = loading.load(files)
     samples = held_out_samples(files, stored, data, columns)
     taxonomy = stored.model.taxonomy
     known = samples.take(np.flatnonzero(samples.labels < taxonomy.num_classes))
     truth = np.array([taxonomy.path_text(node) for node in known.nodes.tolist()])
-    branches = np.array([taxonomy.names[int(taxonomy.path(node)[0])] for node in known.nodes.tolist()])
+    tops = sorted(np.flatnonzero(taxonomy.ancestor_counts == 1).tolist(), key=lambda node: taxonomy.names[node])
+    below = ancestor_matrix(taxonomy)[known.nodes][:, tops].tocsc()  # in a graph a row may be in several branches
     after, before = (
         _answered_paths(each, known, read_config(kind=each.kind, doing="evaluating"))
         for each in (stored, loading.load(against))
     )
+    branches = [(taxonomy.names[top], below[:, [place]].nonzero()[0]) for place, top in enumerate(tops)]
     rows: list[Row] = []
-    for branch in ("all", *dict.fromkeys(branches[np.argsort(branches, kind="stable")].tolist())):
-        mask = np.ones(len(truth), dtype=bool) if not rows else branches == branch
-        right, was_right = after[mask] == truth[mask], before[mask] == truth[mask]
+    for branch, own in [("all", np.arange(len(truth))), *((name, own) for name, own in branches if len(own))]:
+        right, was_right = after[own] == truth[own], before[own] == truth[own]
         gains = {"gained": int((right & ~was_right).sum()), "lost": int((was_right & ~right).sum())}
         shares = {"top1_before": float(was_right.mean()), "top1": float(right.mean())}
-        changed = int((after[mask] != before[mask]).sum())
-        rows.append({"branch": branch, "samples": int(mask.sum()), "changed": changed, **gains, **shares})
+        changed = int((after[own] != before[own]).sum())
+        rows.append({"branch": branch, "samples": len(own), "changed": changed, **gains, **shares})
     return rows
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hiercos.decisions import Posterior, Rule, rule, rule_from_dict
 from hiercos.records import Record
-from hiercos.taxonomy import FloatArray, IntArray, Taxonomy
+from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, ancestor_matrix
 
 BoolArray = NDArray[np.bool_]
 
@@ -84,8 +84,11 @@ class VariantAnswers:
 
     @cached_property
     def distances(self) -> IntArray:
-        """Tree distance of each answer, H - depth(LCA), 0 where it is right, shape (M,)."""
-        return np.where(self.is_wrong, self.taxonomy.height - shared_depth(self.paths, self.true_paths), 0)
+        """Distance of each answer, H minus the ancestors shared with the truth, 0 where it is right, shape (M,)."""
+        above, truth = ancestor_matrix(self.taxonomy), self.taxonomy.leaves[self.labels]
+        shared = above[np.maximum(self.nodes, 0)].multiply(above[truth]).sum(axis=1).astype(np.int64)
+        shared[self.nodes < 0] = 0  # the root
+        return np.where(self.is_wrong, self.taxonomy.most_ancestors - shared, 0)
 
     @cached_property
     def probabilities(self) -> FloatArray:

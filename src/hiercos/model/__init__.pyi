@@ -11,6 +11,7 @@ from .base import BaseClassifier as BaseClassifier
 from .base import ClassScores as ClassScores
 from .classifier import Classifier as Classifier
 from .classifier import stacked_features as stacked_features
+from .explain import UNAVAILABLE as UNAVAILABLE
 from .explain import Answer as Answer
 from .explain import Explainer as Explainer
 from .explain import explanations as explanations

@@ -46,6 +46,12 @@ def test_rows_get_the_likeliest_candidate_and_keep_their_columns(model: Path, tm
     assert rows[3]["probability"] == "1.0"
 
 
+def test_a_queue_without_rows_has_a_header(model: Path, tmp_path: Path) -> None:
+    assert recode(model, tmp_path, "--queue", f"{tmp_path}/queue.csv") == 0
+    header = "text,label,sku,old_label,probability,other_candidates\n"
+    assert (tmp_path / "queue.csv").read_text() == header
+
+
 def test_unsure_rows_and_those_that_are_gone_go_to_the_queue(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

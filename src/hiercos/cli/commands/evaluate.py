@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hiercos.cli.display.metric_tables import MetricChoice, difference_rows, write_rows
-from hiercos.cli.display.output import FORMATS, Row, check_format, chosen_format, emit
+from hiercos.cli.display.output import FORMATS, Row, check_format, chosen_format, emit, file_format
 from hiercos.cli.labelled_predictions import (
+    ERROR_COLUMNS,
     LabelledPredictions,
     breakdown_rows,
     changed_answers,
@@ -90,6 +91,8 @@ class BreakdownOptions:
 
     def check(self, files: ScoreFiles, answers: AnswerOptions) -> None:
         """Raise for files that cannot be written, and for options that exclude each other."""
+        if self.errors is not None:
+            file_format("--errors", self.errors)
         check_target("--errors", self.errors)
         for written in () if self.curve is None else (self.curve, self.curve.with_suffix(".html")):
             check_target("--curve", written)
@@ -165,7 +168,8 @@ def evaluate(
         if breakdown.curve is not None:
             _write_curve(opened, breakdown.curve, seed)
         if breakdown.errors is not None:
-            emit(opened.errors(), chosen_format(None, breakdown.errors, "csv"), breakdown.errors, csv_safe=csv_safe)
+            form = file_format("--errors", breakdown.errors)
+            emit(opened.errors(), form, breakdown.errors, csv_safe=csv_safe, columns=ERROR_COLUMNS)
     write_rows(
         rows if breakdown.by or (files.against and model) else choice.rows(rows, chosen),
         chosen,

@@ -175,7 +175,7 @@ def predict(
     answers.check(model)  # before torch is imported
     reading = columns.settings()
     from hiercos.data import read_inputs
-    from hiercos.model import node_value_columns
+    from hiercos.model import UNAVAILABLE, node_value_columns
 
     opened, config = open_model(model, device_options, loading, batch_size=batch_size, workers=workers)
     if chosen == FIFTYONE and opened.kind != "images":
@@ -187,6 +187,7 @@ def predict(
     say(*unlabelled.notes)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
     counts, is_counted = Counter[int | None](), table.counts_levels(bound.rule)
+    unexplained: set[str] = set()
     writing = streamed(chosen, table.output, csv_safe=table.csv_safe, in_blocks=table.explain)
     with counting as advance, writing as write_columns:
         write = keeping_columns(write_columns)
@@ -195,6 +196,7 @@ def predict(
             for change in bound.changes:
                 posterior = change(posterior, batch.numbers)
             found = table.columns(batch, posterior, bound.rule, opened.contributions)
+            unexplained.update({UNAVAILABLE}.intersection(found.get("because", ())))
             if chosen != "json":
                 found.pop("reasons", None)  # which do not fit a cell
             if is_counted:
@@ -211,6 +213,12 @@ def predict(
             for batch, posterior in opened.batches(unlabelled, config, energies=table.explain):
                 answer_later(batch, posterior)
     say(*counts_sentence(counts))
+    if unexplained:
+        has_parts = "an ONNX file does not keep what its scores are sums of; the folder of the model may"
+        why = (
+            has_parts if model.suffix.lower() == ".onnx" else "the scores of this method are no sums over what it reads"
+        )
+        say(f"--explain: there are no reasons ({UNAVAILABLE}), because {why}.")
 
 
 def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[InputBatch, AnswerColumns], None]":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hiercos.cli.display.output import FILE_FORMATS, check_format, chosen_format, emit
+from hiercos.cli.display.output import emit, file_format
 from hiercos.cli.display.progress import checking_lines, counting_rows
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
@@ -72,7 +72,8 @@ def recode(
     if target_precision is not None and (queue is None or model is None):
         raise OptionError("--target-precision: expected --model, and --queue FILE for the rows that are less sure")
     for option, file in (("--output", output), ("--queue", queue)):
-        check_format(chosen_format(None, file, "csv"), file, FILE_FORMATS)
+        if file is not None:
+            file_format(option, file)
         check_target(option, file)
     from hiercos.data import column_names, read_inputs, read_table
     from hiercos.evaluation import Recoder, read_crosswalk
@@ -147,10 +148,11 @@ def _write(found: list[NewRow], data: Path, files: tuple[Path, Path | None], tar
             open_rows, sure_rows([found[each].probability for each in open_rows], target), strict=True
         ):
             sure[place] = bool(is_sure)
-    for file, is_kept in ((output, True), (queue, False)):
+    columns = list(found[0].cells) if found else []
+    for option, file, is_kept in (("--output", output, True), ("--queue", queue, False)):
         if file is not None:
             rows = [row.cells for row, is_sure in zip(found, sure, strict=True) if is_sure == is_kept]
-            emit(rows, chosen_format(None, file, "csv"), file)
+            emit(rows, file_format(option, file), file, columns=columns)
     chosen = [found[place].probability for place in open_rows if sure[place] and "probability" in found[place].cells]
     share = f" ({sum(chosen) / len(chosen):.1%} of them right by the model's probabilities)" if chosen else ""
     say(

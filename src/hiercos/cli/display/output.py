@@ -54,11 +54,24 @@ def check_format(format: str, output: Path | None, formats: Sequence[str] = FORM
         raise OptionError("--format parquet needs pyarrow (pip install 'hiercos[parquet]')")
 
 
-def emit(rows: Sequence[Row], format: str, output: Path | None, *, csv_safe: bool = False) -> None:
-    """Write rows with the same keys at once; see `streamed`."""
+def file_format(option: str, path: Path) -> str:
+    """Format of the file that an option names, by its extension; csv without one."""
+    found = path.suffix.lower().removeprefix(".") or "csv"
+    if found not in FILE_FORMATS:
+        endings = ", ".join(f".{ending}" for ending in FILE_FORMATS)
+        raise OptionError(f"{option} {path}: expected a name that ends in one of {endings}")
+    check_format(found, path)
+    return found
+
+
+def emit(
+    rows: Sequence[Row], format: str, output: Path | None, *, csv_safe: bool = False, columns: Sequence[str] = ()
+) -> None:
+    """Write rows with the same keys at once; see `streamed`. Without rows, `columns` are the header."""
+    keys = list(rows[0]) if rows else columns
     with streamed(format, output, csv_safe=csv_safe) as write:
-        if rows:
-            write({key: [row[key] for row in rows] for key in rows[0]})
+        if rows or (keys and format != "json"):
+            write({key: [row[key] for row in rows] for key in keys})
 
 
 @contextmanager
