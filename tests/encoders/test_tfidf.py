@@ -119,6 +119,13 @@ def test_ngrams_of_a_single_text_are_left_out_of_many_texts() -> None:
     )
 
 
+def test_the_ngrams_of_very_long_words_are_not_remembered() -> None:
+    features = TextFeatures.fit(TEXTS, [CHARACTERS])
+    long = "bronchitis" * 5
+    assert features.transform([f"asthma {long}"]).nnz
+    assert [*features.parts[0]._of_word] == ["asthma"]
+
+
 def test_the_state_goes_through_json_and_gives_the_same_bits(chapter: Dataset) -> None:
     features = TextFeatures.fit(chapter.inputs.values(chapter.rows("train")))
     values, arrays = features.state()

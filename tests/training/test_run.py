@@ -2,6 +2,8 @@ import csv
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hiercos.model import Classifier, evaluate_scores
 from hiercos.records import Record, RunError
 from hiercos.storage import StorageError
 from hiercos.training import Settings, train
+from hiercos.training.run_records import environment
 
 CONFIG = Settings("hier-cos", epochs=4, batch_size=16, learning_rate=0.01, seed=3)
 
@@ -79,6 +82,8 @@ def test_a_record_says_what_can_change_the_last_bits(finished: Path) -> None:
     assert record.environment["threads"] == torch.get_num_threads()
     assert (record.environment["device"], record.environment["processes"]) == ("cpu", 1)
     assert {"cpu", "mkldnn", "cuda", "deterministic", "device_name"} <= record.environment.keys()
+    on_mps: Any = SimpleNamespace(device=torch.device("mps"), world_size=1)  # which has no name of its own
+    assert environment(on_mps)["device_name"] == record.environment["device_name"]
 
 
 def test_checkpoints_beside_a_finished_run_are_swept_by_the_next_one(

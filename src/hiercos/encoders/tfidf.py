@@ -75,7 +75,7 @@ class NgramKind:
 WORDS, CHARACTERS = NgramKind("word", 1, 2), NgramKind("char_wb", 3, 4)
 NAMES = NgramKind("char_wb", 1, 5, lowercase=False)
 MOST_WORDS_IN_NAMES = 2.5  # mean words of a text up to which texts count as names
-MOST_WORDS = 1 << 16  # words whose n-grams are remembered
+MOST_WORDS, LONGEST_WORD = 1 << 16, 40  # words whose n-grams are remembered, and characters of such a word
 LEAST_SHARED_WORDS = 0.5  # share of the words of names that other names must have, too, for words to count
 
 
@@ -134,7 +134,9 @@ class Ngrams:
         for word in (text.lower() if self.kind.lowercase else text).split():
             columns = self._of_word.get(word)
             if columns is None:
-                columns = self._of_word[word] = tuple(map(self.columns.get, self.kind.of(word)))
+                columns = tuple(map(self.columns.get, self.kind.of(word)))
+                if len(word) <= LONGEST_WORD:
+                    self._of_word[word] = columns
             found += columns
         return found
 
@@ -217,7 +219,8 @@ class TextFeatures:
             found.update((start + column, word) for column, word in pairs if column is not None)
             start += len(part.vocabulary)
         words = list(dict.fromkeys(word for _, word in found))
-        places = [column for column, _ in found], [words.index(word) for _, word in found]
+        place_of = {word: place for place, word in enumerate(words)}
+        places = [column for column, _ in found], [place_of[word] for _, word in found]
         counts = sp.csr_matrix((np.array([*found.values()], np.float64), places), shape=(self.width, len(words)))
         counts.data /= np.repeat(counts.sum(axis=1).A1, np.diff(counts.indptr))
         return words, counts
