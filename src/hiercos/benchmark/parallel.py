@@ -14,15 +14,12 @@ from pickle import PicklingError
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import torch
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from hiercos import storage
-from hiercos.data import Dataset
 from hiercos.errors import FaultsError
-from hiercos.methods import METHODS
 from hiercos.records import Record
 from hiercos.taxonomy import IntArray
 from hiercos.training import (
@@ -113,9 +110,8 @@ def run_tasks(
 def perform(task: Task, fabric: Fabric, callback: TrainingCallback | None = None) -> Outcome:
     """Train, calibrate and test the model of a task."""
     features, settings = task.features, task.settings
-    rows = learnable_rows(features.dataset, settings.method) if task.rows is None else task.rows
-    if rows is not None:
-        features = features.for_method(settings).take(rows)
+    if task.rows is not None:
+        features = features.for_method(settings).take(task.rows)
     try:
         trained = train(
             features, settings, fabric=fabric, folder=task.folder, rules=task.rules, resume=True, callback=callback
@@ -127,12 +123,6 @@ def perform(task: Task, fabric: Fabric, callback: TrainingCallback | None = None
     return Outcome(
         {rule: _completed(record, task, fabric) for rule, record in trained.records.items()}, trained.progress
     )
-
-
-def learnable_rows(dataset: Dataset, method: str) -> IntArray | None:
-    """Rows without those of training and validation whose labels a method cannot learn from; None for all rows."""
-    left_out = (dataset.labels >= dataset.taxonomy.num_classes) & (dataset.split != "test")
-    return None if METHODS.traits(method).inner_labels or not left_out.any() else np.flatnonzero(~left_out)
 
 
 def _completed(record: Record, task: Task, fabric: Fabric) -> Record:

@@ -42,6 +42,7 @@ from hiercos.training import (
     encoded,
     extension_settings,
     grown_features,
+    learnable_notes,
     train,
     with_options,
 )
@@ -185,7 +186,9 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def _train(self, codec: LabelCodec, features: Any, settings: Settings) -> Self:
-        """Train on features by the settings."""
+        """Train on features by the settings; a warning says if the method learns from a part of them."""
+        for note in learnable_notes(features.dataset, [settings.method]):
+            warnings.warn(note, HiercosWarning, stacklevel=3)
         callback = EpochLines() if self.verbose else None
         trained = train(features, settings, fabric=launched(self.device), callback=callback)
         if self.verbose and trained.progress.choice:

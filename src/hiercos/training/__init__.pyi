@@ -24,6 +24,7 @@ from .features import raw_features as raw_features
 from .features import taxonomy_summary as taxonomy_summary
 from .fits import Trained as Trained
 from .fits import final_features as final_features
+from .learnable import learnable_notes as learnable_notes
 from .loop import TrainingCallback as TrainingCallback
 from .loop import TrainingError as TrainingError
 from .loop import fit as fit

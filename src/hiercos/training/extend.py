@@ -210,13 +210,13 @@ def extension_settings(stored: Classifier, settings: Settings) -> Settings:
     return replace(settings, method=model.method, options=model.options, rule=rule, **KEPT_SETTINGS)
 
 
-def relabelled(memory: Memory | None, change: TaxonomyChange) -> Memory | None:
-    """Remembered samples with their labels in the new taxonomy, without those that are only known to be of the root."""
+def relabelled(memory: Memory | None, change: TaxonomyChange, method: str) -> Memory | None:
+    """Remembered samples with their labels in the new taxonomy, without those that a method cannot learn from."""
     if memory is None:
         return None
     labels = torch.tensor(change.new_labels(memory.labels.numpy()))
-    below_root = labels < change.new.num_classes + change.new.num_nodes
-    return Memory(memory.features, labels).rows(below_root)
+    inner = change.new.num_nodes if METHODS.traits(method).inner_labels else 0  # the root tells no method anything
+    return Memory(memory.features, labels).rows(labels < change.new.num_classes + inner)
 
 
 def grown_features(
@@ -235,13 +235,13 @@ def grown_features(
         raise ModelError("a model with a fine-tuned backbone cannot be extended; expected one with frozen features")
     if dataset.label_sets is not None:
         raise DataError(f"{dataset.source}: some samples have several labels; an extension expects one of each")
-    kept = relabelled(memory, change)
+    method = stored.model.method
+    kept = relabelled(memory, change, method)
     if not len(dataset.rows("val")) and (kept is None or not len(kept)):  # before the features are computed
         raise DataError(
             f"{dataset.source}: no row belongs to the split 'val', and there is no remembered sample to validate on; "
             "expected rows of train and val"
         )
-    method = stored.model.method
     METHODS.check_extendable(method)
     if METHODS.traits(method).solved and memory is None and not _has_all_old_classes(dataset, change):
         raise ModelError(
@@ -278,8 +278,12 @@ class GrowthAccuracy:
         if self.old.size:
             lines.append(f"Old classes: {_share(self.old[0], 'test row')}; the old model: {_percent(self.old[1])}.")
         elif self.held_out.size:
-            before = f"; before the extension: {_share(self.before, 'row')}" if self.before.size else ""
-            lines.append(f"Old classes: {_share(self.held_out, 'row')} held out while settings were chosen{before}.")
+            lines.append(f"Old classes: {_share(self.held_out, 'row')} held out in the training of the extension.")
+            if self.before.size:
+                lines.append(
+                    f"The training of the old model held out other rows: {_share(self.before, 'row')}. hiercos "
+                    "evaluate NEW DATA --against OLD compares both models on the same rows."
+                )
         else:
             lines.append(
                 "Old classes: not measured, there are no test rows or remembered samples of them; hiercos evaluate "

@@ -47,7 +47,8 @@ class Run:
     """What a training was asked for; see `train`."""
 
     fabric: Fabric
-    given: AnyFeatures
+    given: AnyFeatures  # features that the method can learn from
+    fingerprint: str  # that of the data set as it was given
     settings: Settings
     folder: Path | None
     reported: tuple[str, ...]
@@ -84,9 +85,14 @@ class Run:
         return self.settings.folds or CROSS_FITS
 
     @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Summary of the features for a record, by which the data set that was given is known again."""
+        return {**self.given.summary(), "fingerprint": self.fingerprint}
+
+    @cached_property
     def identity(self) -> dict[str, Any]:
         """Settings, data and taxonomy, which must be those of an unfinished run to resume it."""
-        return run_identity(self.settings.to_dict(), self.given.summary(), taxonomy_summary(self.given.taxonomy))
+        return run_identity(self.settings.to_dict(), self.summary, taxonomy_summary(self.given.taxonomy))
 
     def fit(
         self,
@@ -195,13 +201,10 @@ def final_features(features: AnyFeatures, settings: Settings) -> AnyFeatures:
 def without_validation(features: AnyFeatures, settings: Settings) -> AnyFeatures:
     """Features whose validation samples belong to the training split.
 
-    Those labelled with an inner node do only if the method can learn from them.
-
     Raises:
         RunError: for a cross-fitting of a trained backbone.
     """
     if settings.folds and features.fine_tunes:
         raise RunError(f"folds {settings.folds}: expected a frozen backbone, texts or vectors")
-    data = features.dataset
-    learnable = data.is_class | METHODS.traits(settings.method).inner_labels
-    return features.with_split(np.where((data.split == "val") & learnable, "train", data.split))
+    split = features.dataset.split
+    return features.with_split(np.where(split == "val", "train", split))

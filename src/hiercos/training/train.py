@@ -18,6 +18,7 @@ from hiercos.training.calibrate import HeldOut, calibrate, class_weights
 from hiercos.training.candidates import drawn_candidates
 from hiercos.training.features import AnyFeatures, Features, features_of
 from hiercos.training.fits import Run, Trained, final_fit, first_fit, without_validation
+from hiercos.training.learnable import learnable_features
 from hiercos.training.loop import TrainingCallback
 from hiercos.training.run_records import finished, tested
 from hiercos.training.settings import Settings
@@ -41,7 +42,7 @@ def train(
 
     What a method chooses, the length of its training, the temperature and the rule are found on the validation samples,
     or by cross-fitting where there are none. Then the final model learns from all samples that are not test, with these
-    settings. Test samples are scored once.
+    settings. Test samples are scored once. A method that needs classes learns from the samples that have one.
 
     A folder is written at the end, so an interrupted process leaves a complete model or none.
 
@@ -57,6 +58,7 @@ def train(
         callback: progress callback of the training; None for no reports.
 
     Raises:
+        MethodError: if fewer than two classes are left for a method that needs classes.
         RunError: if the folder holds a run and `resume` is False, or a run of other settings, or a memory is wanted of
             samples that are not vectors.
         StorageError: if another process writes to the folder.
@@ -64,13 +66,15 @@ def train(
     fabric = fabric or launched("cpu")
     if isinstance(data, Dataset):
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
+    fingerprint = data.dataset.fingerprint
     if data.dataset.candidates is not None:
         data = drawn_candidates(_fixed(data), lambda part: _model_of(part, settings, fabric))
+    data = learnable_features(data, settings)
     if settings.folds:
         data = without_validation(data, settings)
     rows, images = len(data.dataset.training_rows), data.dataset.kind == "images"
     settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images)
-    run = Run(fabric, data, settings, folder, tuple(rules), temperature, resume, callback)
+    run = Run(fabric, data, fingerprint, settings, folder, tuple(rules), temperature, resume, callback)
     with run.opened():
         return finished(run) or _trained(run)
 
@@ -119,10 +123,9 @@ def _trained(run: Run) -> Trained:
 
 
 def _check(features: AnyFeatures, settings: Settings) -> None:
-    """Raise an error for labels that the method cannot learn from, or samples that cannot be remembered."""
-    rows, method = features.samples("train"), settings.method
-    METHODS.check_label_sets(method, rows.label_sets)
-    METHODS.check_labels(method, rows.labels, features.taxonomy)
+    """Raise an error for several labels that the method cannot learn from, or samples that cannot be remembered."""
+    rows = features.samples("train")
+    METHODS.check_label_sets(settings.method, rows.label_sets)
     if settings.memory and not isinstance(rows, LabelledVectors):
         raise RunError("a memory needs features that do not change: expected a frozen backbone, texts or vectors")
     if settings.memory and rows.label_sets is not None:

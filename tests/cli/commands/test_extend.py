@@ -98,30 +98,55 @@ def test_labels_of_validation_may_be_inner_nodes(
     assert float(figures(capsys)["top1"]) > 0.9
 
 
-def test_a_method_that_needs_classes_says_which_do_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    OLD.write(tmp_path / "tree.csv")
-    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"})
-    arguments = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "haframe", *NARROW]
-    assert run([*arguments, "--out", str(tmp_path / "model")]) == 2
-    assert "error: method 'haframe' needs a class for every training sample, got inner nodes for 12 of 72; methods" in (
-        capsys.readouterr().err
-    )
-    assert not (tmp_path / "model").exists()
-
-
-def test_methods_of_a_comparison_that_need_classes_learn_from_the_rows_that_have_one(
+def test_methods_that_need_classes_learn_from_the_rows_that_have_one_alike_in_compare_and_train(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"}, splits=("train", "val"))
-    arguments = ["compare", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *FAST, "--out", str(tmp_path / "out")]
-    assert run([*arguments, "--methods", "cross-entropy,logistic", "--seeds", "1", "--format", "csv"]) == 0
+    given, note = (
+        [str(data), "--taxonomy", str(tmp_path / "tree.csv")],
+        "Learned from the 60 of 72 training rows that are",
+    )
+    arguments = ["compare", *given, *FAST, "--methods", "cross-entropy,logistic", "--out", str(tmp_path / "out")]
+    assert run([*arguments, "--seeds", "1", "--format", "csv"]) == 0
     told = capsys.readouterr()
-    assert "Learned from the 60 of 72 training rows that are labelled with a class alone: logistic." in told.err
+    assert f"{note} labelled with a class alone: logistic." in told.err
     top1 = {row["method"]: float(row["top1"]) for row in csv.DictReader(told.out.splitlines())}
     assert top1["logistic"] > 0.9
-    learned = {name: Record.read(tmp_path / "out" / RUNS / name / "seed-0").learned["rows"] for name in top1}
+    runs = {name: tmp_path / "out" / RUNS / name / "seed-0" for name in top1}
+    learned = {name: Record.read(folder).learned["rows"] for name, folder in runs.items()}
     assert learned["cross-entropy"] - learned["logistic"] == 16
+    assert run(["train", *given, "--method", "logistic", "--out", str(tmp_path / "model")]) == 0
+    assert f"{note} labelled with a class alone: logistic." in capsys.readouterr().err
+    weights = "model.safetensors"
+    assert (tmp_path / "model" / weights).read_bytes() == (runs["logistic"] / weights).read_bytes()
+
+
+def test_the_data_of_a_model_that_learned_from_a_part_of_them_are_known_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"})
+    arrays = dict(np.load(data))
+    np.savez(data, features=arrays["features"], labels=arrays["labels"])
+    model = trained(OLD, data, "--method", "logistic")
+    assert run(["evaluate", model, str(data)]) == 0
+    assert "is what the model was trained on: only its" in capsys.readouterr().err
+
+
+def test_without_two_classes_left_a_method_that_needs_them_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    OLD.write(tmp_path / "tree.csv")
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"])
+    arrays = dict(np.load(data))
+    coarse = np.where(np.isin(arrays["labels"], ["cat", "dog"]) & (arrays["split"] == "train"), "pet", arrays["labels"])
+    np.savez(data, **arrays | {"labels": coarse})
+    arguments = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "haframe", *NARROW]
+    assert run([*arguments, "--out", str(tmp_path / "model")]) == 2
+    assert "method 'haframe' learns from samples labelled with a class: expected at least two classes among the " in (
+        capsys.readouterr().err
+    )
+    assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.parametrize("method", ["committee", "hier-cos"])
@@ -211,8 +236,8 @@ def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     assert extended(model, larger, new, "extended", *FAST, "--epochs", "20") == 0
     told = capsys.readouterr().err
     shares = re.search(
-        r"New classes: top-1 (.+)% of 8 test rows.\nOld classes: top-1 (.+)% of 6 rows held out while settings were "
-        r"chosen; before the extension: top-1 (.+)% of 24 rows\.\n",
+        r"New classes: top-1 (.+)% of 8 test rows.\nOld classes: top-1 (.+)% of 6 rows held out in the training of the "
+        r"extension\.\nThe training of the old model held out other rows: top-1 (.+)% of 24 rows\.",
         told,
     )
     assert shares is not None
@@ -343,8 +368,8 @@ def test_wrong_answers_and_those_that_change_between_two_models_are_listed(
     with wrong.open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == round(24 * (1 - accuracy[0])) > 5
-    assert list(rows[0]) == ["row", "input", "truth", "answer", "distance", "confidence"]
-    assert all(row["truth"] != row["answer"] and row["input"] == f"vector {row['row']}" for row in rows)
+    assert list(rows[0]) == ["test_row", "input", "truth", "answer", "distance", "confidence"]
+    assert all(row["truth"] != row["answer"] and row["input"] == f"vector {row['test_row']}" for row in rows)
     assert [row["distance"] for row in rows] == sorted((row["distance"] for row in rows), reverse=True)
     capsys.readouterr()
     assert run(["evaluate", new, str(data), "--against", old, "--format", "json"]) == 0
@@ -356,6 +381,33 @@ def test_wrong_answers_and_those_that_change_between_two_models_are_listed(
     for name in ("samples", "changed", "gained", "lost"):
         assert sum(each[name] for each in branches) == every[name]
     assert run(["evaluate", new, str(data), "--against", old, "--errors", str(wrong)]) == 2
+    assert run(["evaluate", old, str(data), "--errors", "wrong.txt"]) == 2
+    assert "--errors wrong.txt: expected a name that ends in one of .csv, .json, .parquet" in capsys.readouterr().err
+
+
+def test_a_list_of_no_wrong_answers_has_a_header(tmp_path: Path) -> None:
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"])
+    model = trained(OLD, data, "--method", "centroids")
+    for name, text in (("e.csv", "test_row,input,truth,answer,distance,confidence\n"), ("e.json", "[]\n")):
+        assert run(["evaluate", model, str(data), "--errors", str(tmp_path / name)]) == 0
+        assert (tmp_path / name).read_text() == text
+
+
+def test_wrong_and_changed_answers_in_a_graph_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = write_data(tmp_path / "data.npz", ["fish", "dog", "ship"])
+    model, wrong = trained(FISH, data, "--method", "hier-cos", *NARROW, "--epochs", "1"), tmp_path / "wrong.json"
+    allowed = ["--within", "water"]  # dogs are answered wrongly
+    assert run(["evaluate", model, str(data), "--errors", str(wrong), *allowed]) == 0
+    found = json.loads(wrong.read_text())
+    dogs = [row for row in found if row["truth"] == "pet > dog"]
+    assert len(dogs) == 8
+    assert {row["answer"]: row["distance"] for row in dogs}.items() <= {
+        ("water > fish", 2), ("pet > fish", 2), ("water > ship", 3)
+    }  # fmt: skip
+    capsys.readouterr()
+    assert run(["evaluate", model, str(data), "--against", model, "--format", "json"]) == 0
+    rows = {row["branch"]: row["samples"] for row in json.loads(capsys.readouterr().out)}
+    assert rows == {"all": 24, "pet": 16, "water": 16}
 
 
 def test_a_crosswalk_names_what_old_nodes_became(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -256,20 +256,14 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
     """
     from hiercos.benchmark import check_one_label_each
     from hiercos.methods import METHODS
+    from hiercos.training import learnable_notes
 
     check_one_label_each(dataset)
     if not dataset.is_class[dataset.rows("test")].any():
         raise DataError(f"{dataset.name}: no test row is labelled with a class, so answers cannot be compared")
     for name in methods:
         METHODS.check_taxonomy(name, dataset.taxonomy)
-    labels = dataset.labels[dataset.training_rows]
-    known, partly = (
-        labels < dataset.taxonomy.num_classes,
-        [each for each in methods if not METHODS.traits(each).inner_labels],
-    )
-    if partly and not known.all():
-        count = f"the {known.sum():,} of {len(labels):,} training rows that are labelled with a class"
-        say(f"Learned from {count} alone: {', '.join(partly)}.")
+    say(*learnable_notes(dataset, methods))
 
 
 def _show(records: "list[Record]", reference: str | None, out: Path, shown: ResultOptions, **found: Any) -> None:

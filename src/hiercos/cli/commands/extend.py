@@ -67,7 +67,7 @@ def extend(
     from hiercos.data import completed, load_dataset, with_corrections
     from hiercos.encoders import ReadConfig
     from hiercos.taxonomy import open_taxonomy
-    from hiercos.training import extension_settings, forgetting_notes, grown_features, growth_accuracy
+    from hiercos.training import extension_settings, forgetting_notes, grown_features, growth_accuracy, learnable_notes
     from hiercos.training import train as train_model
 
     stored, tree = loading.load(model), open_taxonomy(taxonomy)
@@ -82,7 +82,7 @@ def extend(
     dataset = completed(found, targets=settings.targets)
     if corrections is not None:
         dataset = with_corrections(dataset, corrections)
-    say(*dataset.notes)
+    say(*dataset.notes, *learnable_notes(dataset, [settings.method]))
     with device_options.processes() as fabric:
         reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))
         features = grown_features(stored, dataset, change, kept, reading)

@@ -57,8 +57,10 @@ def train(
     chosen = {"test": not no_test, "targets": settings.targets, "corrections": corrections}
     dataset = columns.read(data, purpose="train", **chosen)
     from hiercos.cli.display.progress import training_callback
+    from hiercos.training import learnable_notes
     from hiercos.training import train as train_model
 
+    say(*learnable_notes(dataset, [settings.method]))
     with device_options.processes() as fabric:
         features: AnyFeatures
         if inputs.unfreeze:
