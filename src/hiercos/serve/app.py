@@ -69,6 +69,8 @@ def create_app(service: Service) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         await run_in_threadpool(service.inference.stop)
+        if service.review is not None:
+            service.review.close()
 
     # docs_url and redoc_url are pages that load from other sites
     quiet: dict[str, Any] = {"docs_url": None, "redoc_url": None, "redirect_slashes": False}
