@@ -30,6 +30,7 @@ NOT_RUN = {  # part of a command -> why it is not run
     "reproduce cifar100 --methods": "needs the images of CIFAR-100, and hours",
     "reproduce consistency": "needs the images of CIFAR-100, and hours",
     "hf:": "needs the network",
+    "hiercos serve": "runs until it is stopped; tested in tests/cli/commands/test_serve.py",
     "transformers:": "needs the network",
     "onnx:network.onnx": "needs a network of the user's",
     "resnet50.safetensors": "needs weights of the user's",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hiercos.decisions import RULES, AnswerRequest, rule
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, HiercosWarning
 from hiercos.methods import METHODS
 from hiercos.registry import Registry
 from hiercos.training import Settings
@@ -49,6 +49,20 @@ def test_the_alias_default_is_replaced_by_the_name_that_it_stands_for_at_once() 
     assert (METHODS.checked_name("default"), Settings("default").method) == ("committee", "committee")
     assert (rule("default").to_dict()["name"], AnswerRequest(rule="default").rule) == ("auto", "auto")
     assert "default" not in [*METHODS, *RULES]
+
+
+def test_an_entry_point_that_is_not_used_or_cannot_be_imported_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metadata = tmp_path / "shapes-1.dist-info"
+    metadata.mkdir()
+    (metadata / "entry_points.txt").write_text("[none]\nring = shapes:Ring\nround = shapes:Round\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    shapes = places()
+    with pytest.warns(HiercosWarning, match="entry point 'ring' = 'shapes:Ring' of none is not used: there is already"):
+        assert list(shapes) == ["ring", "round"]
+    with pytest.raises(FaultsError, match="entry point 'round' = 'shapes:Round' of none: No module named 'shapes'"):
+        shapes["round"]
 
 
 NAMES_AND_TRAITS = """

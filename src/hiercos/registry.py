@@ -1,11 +1,12 @@
 """Tables of named items, which other packages extend through entry points. Plain Python, open to every package."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pkgutil import resolve_name
 from typing import Any, TypeVar
 
-from hiercos.errors import FaultsError, suggestion
+from hiercos.errors import FaultsError, HiercosWarning, suggestion
 
 Item = TypeVar("Item")
 
@@ -41,6 +42,7 @@ class Registry(Mapping[str, Item]):
     ) -> None:
         self.kind, self.error, self.group, self.aliases = kind, error, entry_points, aliases or {}
         self._items: dict[str, Any] = dict(rows or {})
+        self._entries: dict[str, str] = {}  # place of each item of an entry point, by name
         self._complete = False
 
     def add(self, name: str, item: Any) -> None:
@@ -64,8 +66,14 @@ class Registry(Mapping[str, Item]):
 
     def _imported(self, name: str) -> Any:
         """The item of a row, imported if it is not yet."""
-        if isinstance(self._items[name], str):
-            self.add(name, resolve_name(self._items[name]))
+        place = self._items[name]
+        if isinstance(place, str):
+            try:
+                self.add(name, resolve_name(place))
+            except (ImportError, AttributeError, ValueError) as error:
+                if place != self._entries.get(name):
+                    raise
+                raise self.error(f"entry point {name!r} = {place!r} of {self.group}: {error}") from error
         return self._items[name]
 
     def __getitem__(self, name: str) -> Item:
@@ -100,9 +108,15 @@ class Registry(Mapping[str, Item]):
         return name in self._complete_items()
 
     def _complete_items(self) -> dict[str, Any]:
-        """All items, those of entry points included; these do not replace others."""
+        """All items, those of entry points included; these do not replace others, with a warning."""
         if not self._complete:
-            for entry in entry_points(group=self.group):
-                self._items.setdefault(entry.name, f"{entry.module}:{entry.attr}")
             self._complete = True
+            for entry in entry_points(group=self.group):
+                if entry.name in self._items:
+                    unused = f"entry point {entry.name!r} = {entry.value!r} of {self.group} is not used"
+                    warnings.warn(
+                        f"{unused}: there is already a {self.kind} of this name", HiercosWarning, stacklevel=2
+                    )
+                else:
+                    self._items[entry.name] = self._entries[entry.name] = f"{entry.module}:{entry.attr}"
         return self._items

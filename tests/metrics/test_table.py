@@ -8,7 +8,17 @@ import pytest
 
 import hiercos
 from hiercos.metrics.suite import metric_function
-from hiercos.metrics.table import CLASSES, METRICS, RESULTS, SUITE, in_shown_order, legend, metric_spec, of_all_levels
+from hiercos.metrics.table import (
+    CLASSES,
+    METRICS,
+    RESULTS,
+    SUITE,
+    MetricSpec,
+    in_shown_order,
+    legend,
+    metric_spec,
+    of_all_levels,
+)
 
 FUNCTION = '''
 
@@ -79,6 +89,11 @@ def test_a_new_metric_is_one_function_and_one_row(tmp_path: Path) -> None:
     table.write_text(table.read_text(encoding="utf-8").replace("\n)\nCLASSES =", ROW), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     assert subprocess.run([sys.executable, "-c", USE], check=False, env=environment).returncode == 0
+
+
+def test_a_row_with_the_full_path_of_a_module_is_refused_by_its_name() -> None:
+    with pytest.raises(ValueError, match="metric 'near': function: expected 'module:name' within"):
+        MetricSpec("near", "near", True, "hiercos.metrics.functional.ranked:near")
 
 
 def test_columns_of_results_are_in_the_suite_or_of_the_run() -> None:

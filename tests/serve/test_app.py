@@ -1,10 +1,13 @@
 """The HTTP interface: what it answers is what the command answers, and what it refuses has a sentence."""
 
+import asyncio
 import io
 import json
 import os
+import tempfile
 import threading
 from collections import Counter
+from collections.abc import MutableMapping
 from pathlib import Path
 
 import numpy as np
@@ -107,16 +110,20 @@ def test_images_are_uploaded_and_answered_like_files(tmp_path: Path) -> None:
     files = [("images", (path.name, path.read_bytes(), "image/png")) for path in paths]
     large = io.BytesIO()
     Image.new("RGB", (200, 100)).save(large, "PNG")
+    half = io.BytesIO()
+    Image.new("RGB", (100, 80)).save(half, "PNG")
     served = ServedModel("colours", tmp_path, model, facts={"levels": []})
     with client_of(served, pixels=10_000) as client:
         found = client.post("/predict", files=files)
         too_large = client.post("/predict", files=[("images", ("big.png", large.getvalue()))])
+        together = client.post("/predict", files=[("images", ("half.png", half.getvalue()))] * 2)
         broken = client.post("/predict", files=[("images", ("no.png", b"no image"))])
         path = client.post("/predict", json={"inputs": str(paths[0])})
         one = client.post("/predict", files=files[:1], data={"request": '{"top": 2}'}).json()["answers"]
     assert found.json()["answers"] == expected
     assert len(one[0]["top"]) == 2
     assert "at most 10,000 pixels, got 20,000" in too_large.json()["error"]
+    assert "at most 10,000 pixels, got 16,000" in together.json()["error"]
     assert [each.status_code for each in (too_large, broken, path)] == [413, 422, 422]
     assert broken.json()["error"].startswith("no.png: ")
     assert "takes images" in path.json()["error"]
@@ -130,6 +137,7 @@ def test_facts_examples_and_nodes_are_told(toy: ServedModel) -> None:
         assert [point["confidence"] for point in facts["curve"]] == sorted(
             point["confidence"] for point in facts["curve"]
         )
+        assert [each.keys() for each in facts["examples"]] == [{"text"}] * 4  # without names, which may be paths
         paths = [node["path"] for node in client.get("/taxonomy", params={"under": "pet"}).json()["items"]]
         assert paths == ["pet", "pet > cat", "pet > dog"]
         assert [n["name"] for n in client.get("/taxonomy", params={"search": "A"}).json()["items"]] == ["cat", "car"]
@@ -152,13 +160,15 @@ FAULTS = [
     ({"inputs": []}, "expected 1 to 5 inputs"),
     ({"inputs": ["a"] * 6}, "expected 1 to 5 inputs"),
     ({"inputs": [[1.0, 2.0]]}, "this model takes texts, got vectors"),
+    ({"inputs": 5}, "inputs: Input should be a valid string or a valid array"),
+    ({"texts": ["a"]}, "inputs: expected a value, got none"),
     ({"inputs": ["  "]}, "the text is empty"),
-    ({"inputs": "a", "confidence": 2}, "less than or equal to 1"),
+    ({"inputs": "a", "confidence": 2}, "confidence: Input should be less than or equal to 1"),
     ({"inputs": "a", "within": ["bird"]}, "unknown label 'bird'"),
     ({"inputs": "a", "deny": ["pet", "vehicle"]}, "no class is left"),
     ({"inputs": "a", "min_level": "genus"}, "genus"),
     ({"inputs": "a", "rule": "hopps"}, "hops"),
-    ({"inputs": "a", "topp": 1}, "Extra inputs are not permitted"),
+    ({"inputs": "a", "topp": 1}, "topp: there is no such name; did you mean 'top'?"),
     ({"inputs": "a", "target_precision": 0.999}, "target_precision"),
 ]
 
@@ -179,8 +189,47 @@ def test_a_faulty_table_is_named_without_a_folder_of_the_machine(toy: ServedMode
         long = client.post("/predict/table", content="text\na\nb\nc\n", headers=csv_type)
         kind = client.post("/predict/table", content="text\na\n", headers={"content-type": "text/plain"})
     assert empty.json()["error"].startswith("table.csv: row 3: the text is empty")
+    assert "--" not in empty.json()["error"]
     assert column.json()["error"].startswith("table.csv: expected a column 'text'")
     assert [each.status_code for each in (empty, column, long, kind)] == [422, 422, 413, 415]
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_client_that_leaves_during_an_answer_leaves_no_table(
+    toy: ServedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_begun: bool
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    service = Service({"toy": toy})
+    names = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1"}
+    where = {"method": "POST", "path": "/predict/table", "query_string": b"", "scheme": "http", "root_path": ""}
+    headers = [(b"host", b"localhost"), (b"content-type", b"text/csv")]
+
+    async def ask() -> None:
+        bodies, begun = iter([b"text\nfurry\n"]), asyncio.Event()
+
+        async def receive() -> dict[str, object]:
+            if (body := next(bodies, None)) is not None:
+                return {"type": "http.request", "body": body, "more_body": False}
+            if has_begun:
+                await begun.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: MutableMapping[str, object]) -> None:
+            if message["type"] == "http.response.body":
+                begun.set()
+                await asyncio.Event().wait()
+
+        await create_app(service)({**names, **where, "headers": headers}, receive, send)
+
+    asyncio.run(ask())
+    service.inference.stop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_classes_listed_for_all_inputs_are_bounded(toy: ServedModel) -> None:
+    with client_of(toy) as client:
+        answer = client.post("/predict", json={"inputs": ["a"] * 21, "top": 1000})
+    assert (answer.status_code, answer.json()["error"][:29]) == (413, "top: expected at most 20,000 ")
 
 
 def test_a_reload_needs_the_token_and_takes_the_new_model(toy: ServedModel) -> None:
@@ -194,6 +243,7 @@ def test_a_reload_needs_the_token_and_takes_the_new_model(toy: ServedModel) -> N
         assert client.get("/health").json() == {"status": "UP"}
         assert client.post("/reload", headers=allowed).json() == {"toy": "newer"}
         assert client.post("/predict", json={"inputs": "a furry thing"}, headers=allowed).json()["hash"] == "newer"
+        assert client.post("/label-studio/setup", headers=allowed).json() == {"model_version": "newer"}
 
 
 def test_counters_tell_requests_levels_and_confidence(toy: ServedModel) -> None:

@@ -3,8 +3,9 @@
 import logging
 
 import pytest
+from starlette.testclient import TestClient
 
-from hiercos.serve import ServedModel
+from hiercos.serve import ServedModel, Service, create_app
 from hiercos.serve.guard import error_answer
 from serving import client_of
 
@@ -15,6 +16,7 @@ from serving import client_of
         ({"Host": "evil.example"}, 400, "the Host header names another machine"),
         ({"Host": "localhost.evil.example:80"}, 400, "the Host header names another machine"),
         ({"Origin": "http://evil.example"}, 403, "a page of another site"),
+        ({"Origin": "http://["}, 403, "a page of another site"),
         ({"Content-Length": "101"}, 413, "at most 100 bytes"),
         ({"Content-Length": "-1"}, 413, "at most 100 bytes"),
     ],
@@ -27,6 +29,12 @@ def test_a_request_that_does_not_belong_here_is_refused(
         assert client.post("/predict", json={"inputs": "a"}, headers={"Host": "[::1]:8000"}).status_code == 200
     assert answer.status_code == status
     assert sentence in answer.json()["error"]
+
+
+def test_the_host_that_is_listened_on_is_known_in_brackets(toy: ServedModel) -> None:
+    app = create_app(Service({"toy": toy}, host="FE80::1"))
+    with TestClient(app, base_url="http://[fe80::1]:8000") as client:
+        assert client.get("/health").status_code == 200
 
 
 def test_a_body_without_a_length_is_cut_at_the_limit(toy: ServedModel) -> None:

@@ -1,6 +1,7 @@
 """The queue, its decisions, and Label Studio."""
 
 import json
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,8 @@ def test_two_people_share_a_queue_and_their_agreement_is_counted(client: TestCli
     assert [next_row(client, who)["place"] for who in ("ann", "bob")] == [2, 3]
     decide(client, 2, "ann", "none")
     decide(client, 3, "bob", "skip")
-    assert next_row(client, "ann") == {"place": None, "rows": 4, "done": 4, "shared": 0, "agreement": None}
+    assert next_row(client, "bob") == {"place": None, "rows": 4, "done": 3, "shared": 0, "agreement": None}
+    assert next_row(client, "ann")["place"] == 3  # which bob has skipped
     assert [next_row(client, who, second=True)["place"] for who in ("ann", "bob")] == [1, 0]
     decide(client, 1, "ann", "node", "pet > dog")
     decide(client, 0, "bob", "node", "pet > cat")
@@ -87,6 +89,55 @@ def test_undo_gives_a_row_back_and_a_restart_remembers(toy: ServedModel, tmp_pat
         assert next_row(client, "bob")["done"] == 2
         decide(client, 2, "bob", "node", "car")
     assert [each.node for each in read_corrections(feedback)] == ["pet > cat", "pet > cat", "vehicle > car"]
+
+
+def test_a_whole_last_decision_without_a_line_end_is_kept(toy: ServedModel, tmp_path: Path, feedback: Path) -> None:
+    queue = read_queue(queue_of(toy, tmp_path / "queue.csv", 2))
+    feedback.write_text(json.dumps({"text": queue[0]["text"], "decision": "none", "who": "ann"}))
+    with client_of(toy, review=Review(queue, feedback)) as client:
+        assert next_row(client, "bob")["done"] == 1
+        decide(client, 1, "bob", "none")
+    assert [each.who for each in read_corrections(feedback)] == ["ann", "bob"]
+
+
+DECISION = '{"text": "a", "decision": "none", "who": "ann"}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "row"),
+    [
+        ("notes without a line end", 1),
+        ("text,label\nfurry,cat", 1),
+        (f"{DECISION}[1]\n", 2),
+        (f"{DECISION}[1]", 2),
+        ('{"text": "a", "decision": "none"}\n', 1),
+    ],
+)
+def test_a_file_of_something_else_is_refused_and_not_touched(feedback: Path, content: str, row: int) -> None:
+    feedback.write_text(content)
+    with pytest.raises(DataError, match=rf"corrections.jsonl: row {row}: expected a decision of a review"):
+        Review([], feedback)
+    assert feedback.read_text() == content
+
+
+def test_a_second_server_may_not_write_to_the_same_file(toy: ServedModel, feedback: Path) -> None:
+    sentence = r"corrections.jsonl: another server writes decisions"
+    with client_of(toy, review=Review([], feedback)), pytest.raises(DataError, match=sentence):
+        Review([], feedback)
+    Review([], feedback).close()
+    assert [path.name for path in feedback.parent.iterdir()] == [feedback.name]
+
+
+def test_a_decision_for_which_the_disk_has_no_room_leaves_nothing(client: TestClient, feedback: Path) -> None:
+    decide(client, 0, "ann", "node", "cat")
+    content, (soft, hard) = feedback.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) + 20, hard))
+    try:
+        assert decide(client, 1, "ann", "node", "cat") == 503
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert feedback.read_bytes() == content
+    assert decide(client, 1, "ann", "node", "cat") == 200
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,11 @@ def test_settings_and_options_of_the_method_share_one_namespace() -> None:
     assert (found.patience, found.options) == (7, {"alpha": 0.2})
     with pytest.raises(SettingsError, match="patients: there is no such setting or option of 'hier-cos'; did you mean"):
         with_options(found, {"patients": 3})
+    with pytest.raises(SettingsError, match="there are: ") as error:
+        with_options(found, {"zzz": 1})
+    names = str(error.value).partition("there are: ")[2].split(", ")
+    assert len(set(names)) == len(names)
+    assert "options" not in names
 
 
 def test_settings_that_have_their_defaults_are_left_out_of_a_record() -> None:

@@ -237,8 +237,10 @@ def _labelled_rows(source: str | Path, options: SourceOptions, kinds: Sequence[K
         if kinds and found.kind not in kinds:  # first: its labels would all be unknown
             taken = f"{EXPECTED[kinds[0]]} because this model takes {kinds[0]}"
             raise DataError(f"expected {taken}, got {name} with {found.kind}")
-        in_memory = replace(found, read=in_batches(found.whole()))
-        kept, faults = in_memory.usable(options, at_once=sys.maxsize)
+        rows = found.whole()
+        if not len(rows):
+            raise DataError(f"{name}: expected at least one sample")
+        kept, faults = replace(found, read=in_batches(rows)).usable(options, at_once=sys.maxsize)
         return LabelledRows(kept, kept.whole(), faults)
 
 

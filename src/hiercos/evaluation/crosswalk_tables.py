@@ -55,7 +55,9 @@ class CrosswalkTable:
         """Weights of the new nodes of each old label: its text in the table, and the last name of a path if unique."""
         found: dict[str, dict[int, float]] = {}
         for text, node, weight in zip(self.old, self.new_nodes(new), self.weights, strict=True):
-            found.setdefault(label_key(text), {}).update({node: weight} if node >= 0 else {})
+            own = found.setdefault(label_key(text), {})
+            if node >= 0:
+                own[node] = own.get(node, 0) + weight
         ends: dict[str, list[str]] = {}
         for text in found:
             ends.setdefault(path_parts(text)[-1], []).append(text)

@@ -57,12 +57,15 @@ class Recoder:
             probabilities: probabilities of the classes, shape (C,).
             candidates: new nodes with their weights.
         """
-        nodes = [*candidates] or self.taxonomy.leaves.tolist()
+        if not candidates:
+            label = int(probabilities.argmax())
+            return Recoded(int(self.taxonomy.leaves[label]), float(probabilities[label]), ())
+        nodes = [*candidates]
         values = np.array([probabilities[self._is_below(node)].sum() for node in nodes])
         values = values if values.sum() > 0 else np.array([*candidates.values()])
         order = np.argsort(-values, kind="stable")
         best, *others = (nodes[place] for place in order)
-        return Recoded(best, float(values[order[0]] / values.sum()), tuple(others) if candidates else ())
+        return Recoded(best, float(values[order[0]] / values.sum()), tuple(others))
 
     @cached_property
     def _is_below(self) -> Callable[[int], NDArray[np.bool_]]:

@@ -72,6 +72,11 @@ class MetricSpec:
     shown_after: str | None = None
     page: str = ""
 
+    def __post_init__(self) -> None:
+        if isinstance(self.function, str) and "." in self.function:
+            wanted = "'module:name' within hiercos.metrics.functional, such as 'hops:hops', or a callable"
+            raise ValueError(f"metric {self.name!r}: function: expected {wanted}, got {self.function!r}")
+
     @property
     def directed_heading(self) -> str:
         """Heading with an arrow in the better direction."""

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
+from starlette.types import Receive, Scope, Send
 
 from hiercos.data import InputBatch
 from hiercos.decisions import Posterior, Rule
@@ -26,11 +27,13 @@ from hiercos.serve.requests import (
     JSON,
     MULTIPART,
     AnswerOptions,
+    JsonObject,
     PredictBody,
-    Told,
     check_content_type,
     checked_inputs,
+    fault_sentence,
     form_images,
+    json_body,
     parsed,
     uploaded_images,
 )
@@ -40,7 +43,7 @@ from hiercos.serve.tables import SUFFIX_OF_TYPE, csv_rows, table_inputs, uploade
 from hiercos.serve.taxonomy_views import found_nodes, label_studio_items, node_values, nodes_under
 
 PAGE_TYPES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
-TABLE_READ = 512  # rows of a table that are answered at a time
+LISTED = 20_000  # most classes that the answers to a request list
 
 
 class Fault(BaseModel):
@@ -69,6 +72,8 @@ def create_app(service: Service) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         await run_in_threadpool(service.inference.stop)
+        if service.review is not None:
+            service.review.close()
 
     # docs_url and redoc_url are pages that load from other sites
     quiet: dict[str, Any] = {"docs_url": None, "redoc_url": None, "redirect_slashes": False}
@@ -86,8 +91,8 @@ def create_app(service: Service) -> FastAPI:
 async def _refused(_: Request, error: Exception) -> JSONResponse:
     """The answer to a request that cannot be used."""
     if isinstance(error, RequestValidationError):
-        first = error.errors()[0]
-        return error_answer(ServeError(422, f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"))
+        own = [{**each, "loc": each["loc"][1:]} for each in error.errors()]  # without "query" or "path"
+        return error_answer(ServeError(422, fault_sentence(own)))
     if isinstance(error, MultiPartException):
         return error_answer(ServeError(400, error.message))
     if isinstance(error, HTTPException):
@@ -118,13 +123,15 @@ def add_predict(app: FastAPI, service: Service) -> None:
     async def predict(request: Request) -> Response:
         """Answer one input or several: texts or vectors as JSON, images as an upload."""
         if check_content_type(request, JSON, MULTIPART) == JSON:
-            options: AnswerOptions = parsed(PredictBody, await request.body())
+            options: AnswerOptions = await json_body(PredictBody, request)
             made = partial(checked_inputs, options.inputs)  # type: ignore[attr-defined]
         else:
             options, files = await form_images(request, service.limits)
             made = partial(uploaded_images, files)
         served = service.served(options.model)
         inputs = await run_in_threadpool(made, served.model.kinds, service.limits)
+        if len(inputs) * (options.top or 0) > LISTED:
+            raise ServeError(413, f"top: expected at most {LISTED:,} classes for all inputs of a request together")
         rule, guarantee = await run_in_threadpool(_chosen, served, options)
         wanted, shown = options.answer_request(), _shown(served, options)
 
@@ -188,30 +195,42 @@ def add_table(app: FastAPI, service: Service) -> None:
             return found
 
         async def stream() -> AsyncIterator[bytes]:
-            async with kept:
-                answer = partial(service.patient_result, served, use=columns, energies=wanted.explain)
-                async for part in csv_rows(inputs, TABLE_READ, answer):
-                    yield part
+            answer = partial(service.patient_result, served, use=columns, energies=wanted.explain)
+            async for part in csv_rows(inputs, service.limits.batch_rows, answer):
+                yield part
 
-        return StreamingResponse(stream(), media_type="text/csv", headers={"X-Rows": str(inputs.count)})
+        return TableAnswer(stream(), kept, inputs.count)
+
+
+class TableAnswer(StreamingResponse):
+    """CSV as it is made; at its end, which may come before its begin, the table is removed."""
+
+    def __init__(self, content: AsyncIterator[bytes], kept: AsyncExitStack, rows: int | None) -> None:
+        super().__init__(content, media_type="text/csv", headers={"X-Rows": str(rows)})
+        self.kept = kept
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer."""
+        async with self.kept:
+            await super().__call__(scope, receive, send)
 
 
 def add_facts(app: FastAPI, service: Service) -> None:
     """What the models are: `GET /models`, `/model` and `/taxonomy`."""
 
-    @app.get("/models", response_model=Told)
+    @app.get("/models", response_model=JsonObject)
     async def models() -> Response:
         """Names of the models, the first of which answers by default, and the limits of requests."""
         return JSONResponse(
             {"models": list(service.models), "limits": asdict(service.limits), "review": service.review is not None}
         )
 
-    @app.get("/model", response_model=Told)
+    @app.get("/model", response_model=JsonObject)
     async def model(model: ModelName = None) -> Response:
         """One model: its data, metrics, guarantee, precision and coverage at each confidence, and inputs to try."""
         return JSONResponse(service.served(model).facts)
 
-    @app.get("/taxonomy", response_model=Told)
+    @app.get("/taxonomy", response_model=JsonObject)
     async def taxonomy(  # noqa: PLR0917  # parameters of the query
         model: ModelName = None,
         under: Annotated[str | None, Query(description="Node by name, id or path; the root by default.")] = None,
@@ -234,12 +253,12 @@ def add_facts(app: FastAPI, service: Service) -> None:
 def add_state(app: FastAPI, service: Service) -> None:
     """Whether the service lives and is ready, its counters, and `POST /reload`."""
 
-    @app.get("/health", response_model=Told)
+    @app.get("/health", response_model=JsonObject)
     async def health() -> Response:
         """Whether the process answers."""
         return JSONResponse({"status": "UP"})
 
-    @app.get("/ready", response_model=Told)
+    @app.get("/ready", response_model=JsonObject)
     async def ready() -> Response:
         """Whether requests are accepted."""
         if not service.inference.is_ready:
@@ -251,7 +270,7 @@ def add_state(app: FastAPI, service: Service) -> None:
         """Counters for Prometheus."""
         return PlainTextResponse(service.telemetry.text(service.inference.depth))
 
-    @app.post("/reload", response_model=Told)
+    @app.post("/reload", response_model=JsonObject)
     async def reload() -> Response:
         """Load the models again from their folders; requests go on with the old ones until the new ones are there."""
         if not service.token:

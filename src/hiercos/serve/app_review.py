@@ -12,9 +12,10 @@ from hiercos.data import InputBatch, as_inputs
 from hiercos.decisions import BackOff, Posterior
 from hiercos.serve.errors import ServeError
 from hiercos.serve.label_studio import prediction
-from hiercos.serve.requests import JSON, Body, Told, json_body
+from hiercos.serve.requests import JSON, Body, JsonObject, json_body
 from hiercos.serve.review import DecisionBody, Review
 from hiercos.serve.review_rows import SURE
+from hiercos.serve.served_model import ServedModel
 from hiercos.serve.server import Service
 from hiercos.serve.taxonomy_views import node_of
 
@@ -39,7 +40,7 @@ def add_review(app: FastAPI, service: Service) -> None:
             raise ServeError(404, "there is no queue to review: start the service with --queue and --feedback")
         return service.review
 
-    @app.get("/review/next", response_model=Told)
+    @app.get("/review/next", response_model=JsonObject)
     async def next_row(
         who: Annotated[str, Query(min_length=1, max_length=100, description="Name of the person.")],
         second: Annotated[bool, Query(description="Whether for a second opinion on decided rows.")] = False,
@@ -56,7 +57,7 @@ def add_review(app: FastAPI, service: Service) -> None:
             raise ServeError(404, "there is no image of such a row")
         return FileResponse(path)
 
-    @app.post("/review/decisions", response_model=Told, openapi_extra=described(DecisionBody))
+    @app.post("/review/decisions", response_model=JsonObject, openapi_extra=described(DecisionBody))
     async def decide(request: Request) -> Response:
         """Write down a decision; it is on disk when the answer comes."""
         found, body = review(), await json_body(DecisionBody, request)
@@ -75,21 +76,23 @@ def add_review(app: FastAPI, service: Service) -> None:
 
 def add_label_studio(app: FastAPI, service: Service) -> None:
     """The ML backend of Label Studio at /label-studio; a webhook is acknowledged, since nothing is trained here."""
-    version = {"model_version": service.served(None).digest[:12]}
 
-    @app.get("/label-studio/health", response_model=Told)
+    def version(served: ServedModel) -> dict[str, str]:
+        return {"model_version": served.digest[:12]}
+
+    @app.get("/label-studio/health", response_model=JsonObject)
     async def health() -> Response:
         """Whether the backend answers."""
         return JSONResponse({"status": "UP", "model_class": "hiercos"})
 
     for path in ("/label-studio/setup", "/label-studio/webhook"):
 
-        @app.post(path, response_model=Told, operation_id=path.rpartition("/")[2])
+        @app.post(path, response_model=JsonObject, operation_id=path.rpartition("/")[2])
         async def acknowledge() -> Response:
             """Acknowledge a project or an event."""
-            return JSONResponse(version)
+            return JSONResponse(version(service.served(None)))
 
-    @app.post("/label-studio/predict", response_model=Told, openapi_extra=described(TaskBody))
+    @app.post("/label-studio/predict", response_model=JsonObject, openapi_extra=described(TaskBody))
     async def predict(request: Request) -> Response:
         """The node that the model is sure of for each task, as a taxonomy result."""
         body, served = await json_body(TaskBody, request), service.served(None)
@@ -104,8 +107,8 @@ def add_label_studio(app: FastAPI, service: Service) -> None:
         def results(_: InputBatch, posterior: Posterior) -> list[dict[str, Any]]:
             sure = BackOff(confidence=SURE)(posterior)
             pairs = zip(sure.nodes.tolist(), sure.probabilities.tolist(), strict=True)
-            named = {"to_name": "text", "version": version["model_version"]}
+            named = {"to_name": "text", "version": served.digest[:12]}
             return [prediction(posterior.taxonomy, node, round(score, 6), **named) for node, score in pairs]
 
         found = await service.result(served, InputBatch(range(1, len(texts) + 1), inputs), results)
-        return JSONResponse({"results": found, **version})
+        return JSONResponse({"results": found, **version(served)})

@@ -1,4 +1,4 @@
-"""The door of the service: it checks every request before any other code sees it, and turns errors into sentences."""
+"""Request checks: Host, token, size; and the answers to requests that failed."""
 
 import hmac
 import logging
@@ -6,7 +6,6 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.responses import JSONResponse
 
@@ -75,8 +74,8 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in given.items()}
         host = headers.get("host", "")
         if _name(host) not in self.hosts:
-            raise ServeError(400, "this service is not called so: the Host header names another machine")
-        if "origin" in headers and urlsplit(headers["origin"]).netloc != host:
+            raise ServeError(400, "the Host header names another machine (--set hosts=NAME allows a name)")
+        if "origin" in headers and headers["origin"].partition("://")[2] != host:
             raise ServeError(403, "a page of another site may not call this service")
         if self._open > self.limits.requests:
             raise busy(f"{self.limits.requests} requests are open; try again later")

@@ -14,7 +14,7 @@ class Limits:
     body_bytes: int = 64 << 20  # largest body of a request
     rows: int = 1_000  # most inputs of a request; tables have a limit of their own
     table_rows: int = 1_000_000  # most rows of an uploaded table
-    pixels: int = 40_000_000  # most pixels of an image
+    pixels: int = 40_000_000  # most pixels of the images of a request together
     seconds: float = 30.0  # longest wait of a request for its turn and its answer
     queue: int = 64  # most requests that wait for the model
     requests: int = 256  # most requests at the same time

@@ -1,16 +1,18 @@
 """What clients may send, as pydantic models, and the inputs and the request for answers made of it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from io import BytesIO
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
 from hiercos.data import EncodedImages, Inputs, Kind, as_inputs
 from hiercos.decisions import AnswerRequest
+from hiercos.errors import suggestion
 from hiercos.serve.errors import ServeError
 from hiercos.serve.limits import Limits
 
@@ -51,7 +53,7 @@ class AnswerOptions(Body):
         return AnswerRequest.of({name: tuple(each) if isinstance(each, list) else each for name, each in given.items()})
 
 
-class Told(BaseModel):
+class JsonObject(BaseModel):
     """JSON values by name."""
 
     model_config = ConfigDict(extra="allow")
@@ -73,15 +75,31 @@ def parsed(kind: type[AnyBody], content: bytes | str) -> AnyBody:
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ServeError(422, f"{place}: {first['msg']}" if place else str(first["msg"])) from error
+        raise ServeError(422, fault_sentence(error.errors(include_input=False), kind.model_fields)) from error
+
+
+def fault_sentence(errors: Sequence[Any], known: Collection[str] = ()) -> str:
+    """What is wrong with the first faulty value of pydantic's errors; of a union, what its fitting types say."""
+    first = errors[0]
+    if not first["loc"]:
+        return str(first["msg"])
+    name = first["loc"][0]
+    if first["type"] == "extra_forbidden":
+        return f"{name}: there is no such name{suggestion(name, known)}"
+    if first["type"] == "missing":
+        return f"{name}: expected a value, got none"
+    own = [each for each in errors if each["loc"][0] == name]
+    of_values = [each for each in own if not each["type"].endswith(("_type", "_parsing"))] or own
+    place = ".".join(str(part) for part in of_values[0]["loc"] if part == name or isinstance(part, int))
+    return f"{place}: {' or '.join(dict.fromkeys(each['msg'] for each in of_values))}".replace(
+        " or Input should be", " or"
+    )
 
 
 async def json_body(kind: type[AnyBody], request: Request) -> AnyBody:
     """The JSON body of a request; its content type must say so, which a form of another site cannot."""
     check_content_type(request, JSON)
-    return parsed(kind, await request.body())
+    return await run_in_threadpool(parsed, kind, await request.body())
 
 
 def check_content_type(request: Request, *expected: str) -> str:
@@ -108,9 +126,10 @@ def checked_inputs(given: Any, kinds: Sequence[Kind], limits: Limits) -> Inputs:
 
 
 def uploaded_images(files: Sequence[tuple[str, bytes]], kinds: Sequence[Kind], limits: Limits) -> Inputs:
-    """Uploaded images, each a name and its content, decoded; one with too many pixels is not."""
+    """Uploaded images, each a name and its content, decoded unless they have too many pixels together."""
     from PIL import Image, UnidentifiedImageError
 
+    pixels = 0
     if "images" not in kinds:
         raise ServeError(422, f"this model takes {kinds[0]}, got images")
     if not 1 <= len(files) <= limits.rows:
@@ -118,11 +137,12 @@ def uploaded_images(files: Sequence[tuple[str, bytes]], kinds: Sequence[Kind], l
     for name, content in files:
         try:
             with Image.open(BytesIO(content)) as image:
-                pixels = image.width * image.height
+                pixels += image.width * image.height
         except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
             continue  # what is wrong is said below
         if pixels > limits.pixels:
-            raise ServeError(413, f"{name}: expected at most {limits.pixels:,} pixels, got {pixels:,} (--set pixels)")
+            sentence = f"images: expected at most {limits.pixels:,} pixels, got {pixels:,} up to {name} (--set pixels)"
+            raise ServeError(413, sentence)
     encoded = EncodedImages([content for _, content in files], [name for name, _ in files])
     return as_inputs(encoded.values(range(len(files))), "images")
 

@@ -1,26 +1,30 @@
 """The review of a queue: who works on which row, and the file of decisions, which survives a kill."""
 
 import csv
+import errno
 import json
 import os
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from filelock import FileLock, Timeout
 from pydantic import Field
 
 from hiercos.errors import DataError
-from hiercos.serve.errors import ServeError
+from hiercos.serve.errors import ServeError, busy
 from hiercos.serve.requests import Body
 from hiercos.serve.review_rows import ReviewRow
 from hiercos.storage import csv_text
 from hiercos.taxonomy import Taxonomy
 
 LEASE = 300.0  # seconds for which a row belongs to the person who is looking at it
+BEGIN = b'{"row": '  # of a decision's line
 COLUMNS = ("row", "sure", "confidence", "candidates", "settles")  # of a queue, besides its text or image
 
 
@@ -62,7 +66,7 @@ def read_queue(path: Path) -> list[dict[str, Any]]:
 
 @dataclass
 class Review:
-    """A queue and the decisions about it. Threads may share it."""
+    """A queue and the decisions about it. Threads may share it; processes may not, until `close`."""
 
     rows: list[dict[str, Any]]
     feedback: Path  # file to which decisions are appended
@@ -71,10 +75,26 @@ class Review:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        self._file_lock = FileLock(f"{self.feedback}.lock", blocking=False, thread_local=False)
+        try:
+            self._file_lock.acquire()
+        except Timeout as error:
+            raise DataError(f"{self.feedback}: another server writes decisions to this file") from error
         places = {self.shown(place): place for place in range(len(self.rows))}
-        for each in _written_decisions(self.feedback):
+        try:
+            written = _written_decisions(self.feedback)
+        except BaseException:
+            self.close()
+            raise
+        for each in written:
             if (place := places.get(str(each.get("text", each.get("image"))))) is not None:
                 self._remember(place, each)
+
+    def close(self) -> None:
+        """Leave the file of decisions to others."""
+        self._file_lock.release(force=True)
+        with suppress(OSError):  # Windows keeps an open file
+            os.unlink(self._file_lock.lock_file)
 
     def shown(self, place: int) -> str:
         """Text, or path of the image, of a row."""
@@ -89,13 +109,13 @@ class Review:
     def next(self, who: str, *, second: bool = False) -> dict[str, Any]:
         """The first row that nobody has decided on or looks at, or for a second opinion one that others decided on.
 
-        It belongs to the person for `LEASE` seconds.
+        It belongs to the person for `LEASE` seconds. A row that the person has skipped is left to others.
         """
         with self._lock:
-            now, deciders = time.monotonic(), self._deciders()
+            now, decided = time.monotonic(), self._nodes()
             for place in range(len(self.rows)):
                 other, until = self._leases.get(place, (who, now))
-                is_open = second != (not deciders.get(place)) and who not in deciders.get(place, ())
+                is_open = second == (place in decided) and (place, who) not in self._decided
                 if is_open and (other == who or until < now):
                     self._leases[place] = (who, now + LEASE)
                     return {**self.row(place), **self._counts()}
@@ -107,22 +127,20 @@ class Review:
         image = {"image": f"review/image/{place}"} if row.get("image") else {}
         return {"place": place, **{name: row[name] for name in ("text", *COLUMNS) if name in row}, **image}
 
-    def _deciders(self) -> dict[int, set[str]]:
-        found: dict[int, set[str]] = {}
-        for place, who in self._decided:
-            found.setdefault(place, set()).add(who)
+    def _nodes(self) -> dict[int, list[Any]]:
+        """The nodes that people decided on by place, None for none of the taxonomy; skipping decides nothing."""
+        found: dict[int, list[Any]] = {}
+        for (place, _), each in self._decided.items():
+            if each["decision"] != "skip":
+                found.setdefault(place, []).append(each.get("node"))
         return found
 
     def _counts(self) -> dict[str, Any]:
         """Rows in all and decided, and the share of those with several decisions on which all agree."""
-        nodes: dict[int, list[Any]] = {}
-        for (place, _), each in self._decided.items():
-            if each["decision"] != "skip":
-                nodes.setdefault(place, []).append(each.get("node"))
+        nodes = self._nodes()
         shared = [len({*each}) == 1 for each in nodes.values() if len(each) > 1]
         agreement = sum(shared) / len(shared) if shared else None
-        done = len(self._deciders())
-        return {"rows": len(self.rows), "done": done, "shared": len(shared), "agreement": agreement}
+        return {"rows": len(self.rows), "done": len(nodes), "shared": len(shared), "agreement": agreement}
 
     def decide(self, body: DecisionBody, node: str | None, digest: str) -> None:
         """Append a decision with the full path of its node and the model's SHA-256, and force it to disk."""
@@ -141,24 +159,54 @@ class Review:
             "model": digest,
         }
         with self._lock:
-            with self.feedback.open("ab") as file:
-                file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
+            try:
+                _append(self.feedback, json.dumps(record, ensure_ascii=False).encode() + b"\n")
+            except OSError as error:
+                raise busy(f"the decision was not written ({error.strerror}); try again later") from error
             self._remember(body.place, record)
             self._leases.pop(body.place, None)
 
 
+def _append(path: Path, line: bytes) -> None:
+    """Append a line and force it to disk; after an error the file is as it was."""
+    with path.open("ab", buffering=0) as file:
+        size = file.tell()
+        try:
+            if file.write(line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(size)
+            raise
+
+
 def _written_decisions(path: Path) -> list[dict[str, Any]]:
     """The decisions of a file; a last line that a kill cut short, which was not acknowledged, is taken away."""
-    if not path.exists():
-        path.touch()
-        return []
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if whole != content:
-        os.truncate(path, len(whole))
+    path.touch()
+    *lines, tail = path.read_bytes().split(b"\n")
+    found = [_decision(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not tail:
+        return found
+    is_ours = bool(found) or BEGIN.startswith(tail[: len(BEGIN)])  # another file is never cut
+    if is_ours and _json(tail) is None:
+        os.truncate(path, path.stat().st_size - len(tail))
+        return found
+    found.append(_decision(path, len(lines) + 1, tail))
+    _append(path, b"\n")
+    return found
+
+
+def _decision(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    """A decision from a line of a file; a `DataError` for another line."""
+    found = _json(line)
+    if not isinstance(found, dict) or not {"decision", "who"} <= found.keys():
+        raise DataError(f"{path}: row {number}: expected a decision of a review, with 'decision' and 'who'")
+    return found
+
+
+def _json(line: bytes) -> Any:
+    """Value of a line, None if it is no JSON."""
     try:
-        return [json.loads(line) for line in whole.splitlines() if line.strip()]
-    except ValueError as error:
-        raise DataError(f"{path}: expected decisions of a review, one JSON object a line") from error
+        return json.loads(line)
+    except ValueError:
+        return None

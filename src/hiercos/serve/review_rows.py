@@ -1,6 +1,7 @@
 """The rows of a source that are worth a person's time: by how unsure the model is, over all branches, no two alike."""
 
 import heapq
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -101,11 +102,12 @@ def review_rows(
     """
     pool: list[tuple[float, int, ReviewRow]] = []
     random, priority, branches = np.random.default_rng(seed), STRATEGIES[strategy], Counter[int]()
+    places = itertools.count()
     for batch, posterior in batches:
         values = random.random(len(posterior)) if priority is None else priority(posterior)
         for value, row in zip(values.tolist(), _described(batch, posterior), strict=True):
             branches[row.branch] += 1
-            entry = (value, -len(branches) - branches.total(), row)
+            entry = (value, -next(places), row)
             (heapq.heappush if len(pool) < POOL * rows else heapq.heappushpop)(pool, entry)
     ordered = [row for _, _, row in sorted(pool, key=lambda entry: entry[:2], reverse=True)]
     total = branches.total()

@@ -50,7 +50,8 @@ def served_model(name: str, path: Path | None, model: BaseClassifier[Any], confi
         sizes = {"data": record.data["name"], "rows": record.data["sizes"], "learned": record.learned}
         facts = {**sizes, "method": record.method, "metrics": metrics, "curve": _curve(files.path)}
         stored = [*read_report_inputs(files.path).values()]
-        facts["examples"] = stored[:: max(1, len(stored) // EXAMPLES)][:EXAMPLES]
+        some = stored[:: max(1, len(stored) // EXAMPLES)][:EXAMPLES]  # their names may be paths of this machine
+        facts["examples"] = [{kind: each[kind] for kind in ("text", "image") if kind in each} for each in some]
     nothing = dict.fromkeys(("method", "data", "rows", "learned", "curve"))
     own = {
         "name": name,

@@ -40,7 +40,11 @@ class Service:
         self.review = review
         self.models, self.limits, self.token = dict(models), limits or Limits(), token
         self.load = load or (lambda name: self.models[name])
-        self.hosts = {*HOSTS, host.lower(), *filter(None, self.limits.hosts.lower().replace(" ", "").split(","))}
+        self.hosts = {
+            *HOSTS,
+            in_address(host).lower(),
+            *filter(None, self.limits.hosts.lower().replace(" ", "").split(",")),
+        }
         self.telemetry, self.inference = Telemetry(), Inference(self.limits)
         self._loading = threading.Lock()
 
@@ -84,6 +88,11 @@ class Service:
                 await asyncio.sleep(PATIENCE)
 
 
+def in_address(host: str) -> str:
+    """A host as in an address: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
 def run_server(service: Service, host: str, port: int, started: Callable[[str], None]) -> None:
     """Answer requests until SIGTERM or SIGINT, then finish what was accepted; `started` is told the address."""
     import uvicorn
@@ -92,7 +101,7 @@ def run_server(service: Service, host: str, port: int, started: Callable[[str], 
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=2048) as listener:
-        address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        address = f"http://{in_address(host)}:{listener.getsockname()[1]}"
         if hasattr(signal, "SIGHUP"):
             signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=_reload_quietly, args=[service]).start())
         config = uvicorn.Config(

@@ -39,7 +39,7 @@ async def uploaded_table(request: Request, suffix: str) -> AsyncIterator[Path]:
                 await run_in_threadpool(file.write, part)
         yield path
     finally:
-        await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)  # no await: a cancelled request would not wait
 
 
 def table_inputs(path: Path, served: ServedModel, limits: Limits, **options: Any) -> Source:
@@ -50,6 +50,7 @@ def table_inputs(path: Path, served: ServedModel, limits: Limits, **options: Any
         found = read_inputs(path, kind="texts", **options)
     except FaultsError as error:
         sentence = str(error).replace(str(path), path.name).replace("--input-column", "input_column")
+        sentence = sentence.replace("; --on-error skip leaves such rows out", "")
         raise ServeError(422, sentence) from error
     if found.count is not None and found.count > limits.table_rows:
         raise ServeError(413, f"expected at most {limits.table_rows:,} rows, got {found.count:,} (--set table_rows)")

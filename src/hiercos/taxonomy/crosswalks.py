@@ -128,10 +128,11 @@ def crosswalk(
         ['same: 3 nodes', 'split: 1 node']
     """
     links: list[Link] = []
-    known = _known_links(old, new, table or {})
+    known, proposed = _known_links(old, new, table or {}), dict[int, list[Link]]()
+    for link in proposals:
+        proposed.setdefault(link.old, []).append(link)
     for node in range(old.num_nodes):
-        found = known.get(node) or [Link(node, -1), *(link for link in proposals if link.old == node)]
-        links += found
+        links += known.get(node) or [Link(node, -1), *proposed.get(node, ())]
     reached = {link.new for link in links if link.by != "name"}
     links += [Link(-1, node) for node in range(new.num_nodes) if node not in reached]
     return Crosswalk(old, new, tuple(links))

@@ -293,9 +293,9 @@ def with_options(
         return changed
     known = METHODS.options(method)
     if unknown := [name for name in options if name not in known]:
+        names = [*dict.fromkeys(each for each in (*known, *FIELDS, *others) if each != "options")]
         raise SettingsError(
-            f"{name}: there is no such setting or option of {method!r}{suggestion(name, [*known, *FIELDS, *others])}"
-            for name in unknown
+            f"{name}: there is no such setting or option of {method!r}{suggestion(name, names)}" for name in unknown
         )
     changed = replace(changed, options={**changed.options, **options})
     METHODS.check_options(method, changed.options)

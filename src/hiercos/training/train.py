@@ -15,7 +15,7 @@ from hiercos.methods import METHODS
 from hiercos.model import Classifier, Memory, sample_scores
 from hiercos.records import RunError
 from hiercos.training.calibrate import HeldOut, calibrate, class_weights
-from hiercos.training.candidates import drawn_candidates
+from hiercos.training.candidate_labels import drawn_candidates
 from hiercos.training.features import AnyFeatures, Features, features_of
 from hiercos.training.fits import Run, Trained, final_fit, first_fit, without_validation
 from hiercos.training.learnable import learnable_features

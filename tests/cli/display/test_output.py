@@ -30,6 +30,11 @@ def test_a_table_shows_control_characters_escaped(capsys: pytest.CaptureFixture[
     assert r"a\x1b[31m" in capsys.readouterr().out
 
 
+def test_a_table_has_a_dash_for_no_value_among_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    emit([{"name": "cat", "score": 0.25}, {"name": "dog", "score": None}], "table", None)
+    assert capsys.readouterr().out.splitlines()[-1] == "dog       –"
+
+
 @pytest.mark.parametrize("sign", ["\r", "\n", "\r\n", '"', ","])
 def test_cells_with_line_ends_are_quoted(tmp_path: Path, sign: str) -> None:
     cells = [f"a{sign}b", sign, f"{sign}c", "d"]

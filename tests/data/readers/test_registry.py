@@ -30,9 +30,19 @@ def words(monkeypatch: pytest.MonkeyPatch) -> None:
         kinds = ("texts",)
 
         def rows(self, source: str, options: SourceOptions, kind: Kind | None) -> Source:
-            texts, split = Texts(Path(source).read_text().split()), ["train", "train", "val", "test"]
-            labels = ["a > b", "a > c", "a > b", "a > c"] if options.is_labelled else None
-            return Source(source, "texts", in_batches(InputBatch([1, 2, 3, 4], texts, labels=labels, split=split)))
+            texts = Texts(Path(source).read_text().split())
+            split, labels = ["train", "train", "val", "test"][: len(texts)], ["a > b", "a > c"] * (len(texts) // 2)
+            rows = InputBatch(
+                range(1, len(texts) + 1), texts, labels=labels if options.is_labelled else None, split=split
+            )
+            return Source(source, "texts", in_batches(rows))
+
+
+@pytest.mark.usefixtures("words")
+def test_a_source_in_which_a_reader_finds_no_rows_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "none.words").touch()
+    with pytest.raises(DataError, match=r"none\.words: expected at least one sample"):
+        load_dataset(tmp_path / "none.words")
 
 
 def test_the_readers_are_known_by_name() -> None:

@@ -1,6 +1,6 @@
 """`hiercos recode`: data with labels of an old taxonomy as data with labels of a new one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,20 @@ from hiercos.cli.options.common import LoadOptions, check_target
 from hiercos.cli.options.groups import DeviceOptions, InputOptions, OptionError, grouped, say
 
 if TYPE_CHECKING:
-    from hiercos.evaluation import Recoded, Recoder
+    from hiercos.data import Table
+    from hiercos.evaluation import Recoder
+    from hiercos.taxonomy import Floats
+
+NEW_COLUMNS = ("old_label", "probability", "other_candidates", "candidates")
+
+
+@dataclass(frozen=True)
+class OldRow:
+    """A row of the table."""
+
+    cells: Mapping[str, Any]  # of the output: without a new label, and with the old one
+    label_column: str
+    candidates: Mapping[int, float]  # new nodes that its label may be, with their weights
 
 
 @dataclass(frozen=True)
@@ -80,55 +93,53 @@ def recode(
     from hiercos.taxonomy import open_taxonomy
 
     names = column_names(data)
+    if replaced := [name for name in NEW_COLUMNS if name in names]:
+        say(f"{data}: the columns {', '.join(replaced)} are written anew.")
     if label_column not in names:
         raise OptionError(f"{data}: expected a column {label_column!r} (--label-column names another)")
-    table = read_crosswalk(crosswalk)
-    found: list[NewRow] = []
+    links = read_crosswalk(crosswalk)
+    table = read_table(data, columns=names)
     if taxonomy is not None:
-        recoder, rows = Recoder(table, open_taxonomy(taxonomy)), read_table(data, columns=names)
-        for cells, where in _rows(rows.columns, rows.numbers, data):
-            found.append(_with_candidates(recoder, cells, label_column, recoder.candidates(cells[label_column], where)))
+        recoder = Recoder(links, open_taxonomy(taxonomy))
+        found = [_with_candidates(recoder, row) for row in _rows(recoder, table, data, label_column)]
     else:
         opened, config = open_model(Path(str(model)), device_options, loading, batch_size=batch_size, workers=workers)
-        recoder, reading = Recoder(table, opened.taxonomy), {**asdict(columns), "keep_columns": names}
-        inputs = read_inputs(data, kind=opened.kind, **reading, callback=checking_lines())
+        recoder = Recoder(links, opened.taxonomy)
+        rows = dict(zip(table.numbers, _rows(recoder, table, data, label_column), strict=True))
+        inputs = read_inputs(data, kind=opened.kind, **asdict(columns), callback=checking_lines())
         say(*inputs.notes)
+        found = []
         with counting_rows(opened.kind, "recoding", inputs.count) as advance:
             for batch, posterior in opened.batches(inputs, config):
-                for place, (cells, where) in enumerate(_rows(batch.kept, batch.numbers, data)):
-                    candidates = recoder.candidates(cells[label_column], where)
-                    chosen = recoder.recoded(posterior.classes[place], candidates)
-                    found.append(_with_label(recoder, cells, label_column, chosen, is_known=bool(candidates)))
+                for number, probabilities in zip(batch.numbers, posterior.classes, strict=True):
+                    found.append(_with_label(recoder, rows[number], probabilities))
                 advance(len(posterior))
     _write(found, data, (output, queue), target_precision)
 
 
-def _rows(
-    columns: Mapping[str, Sequence[str]], numbers: Sequence[int], source: Path
-) -> Iterator[tuple[dict[str, str], str]]:
-    """Cells of each row, and its name in messages."""
-    for place, number in enumerate(numbers):
-        yield {name: cells[place] for name, cells in columns.items()}, f"{source}: row {number}"
+def _rows(recoder: "Recoder", table: "Table", source: Path, label_column: str) -> Iterator[OldRow]:
+    """The rows of a table with the new nodes that their old labels may be."""
+    for place, number in enumerate(table.numbers):
+        cells = {name: column[place] for name, column in table.columns.items()}
+        label = cells[label_column]
+        candidates = recoder.candidates(label, f"{source}: row {number}")
+        yield OldRow({**cells, label_column: "", "old_label": label}, label_column, candidates)
 
 
-def _with_candidates(
-    recoder: "Recoder", cells: dict[str, str], label_column: str, nodes: Mapping[int, float]
-) -> NewRow:
+def _with_candidates(recoder: "Recoder", row: OldRow) -> NewRow:
     """A row with its new label if that is one, else with its candidates."""
-    texts = [recoder.taxonomy.path_text(node) for node in nodes]
+    texts = [recoder.taxonomy.path_text(node) for node in row.candidates]
     several = len(texts) > 1
-    new = {label_column: "" if several else "".join(texts), "candidates": " | ".join(texts) if several else ""}
-    return NewRow({**cells, **new, "old_label": cells[label_column]}, bool(nodes), several)
+    new = {row.label_column: "" if several else "".join(texts), "candidates": " | ".join(texts) if several else ""}
+    return NewRow({**row.cells, **new}, bool(texts), several)
 
 
-def _with_label(
-    recoder: "Recoder", cells: dict[str, str], label_column: str, chosen: "Recoded", *, is_known: bool
-) -> NewRow:
+def _with_label(recoder: "Recoder", row: OldRow, probabilities: "Floats") -> NewRow:
     """A row with its likeliest label."""
-    path_text, probability = recoder.taxonomy.path_text, round(chosen.probability, 6)
-    new = {label_column: path_text(chosen.node), "old_label": cells[label_column], "probability": probability}
+    chosen, path_text = recoder.recoded(probabilities, row.candidates), recoder.taxonomy.path_text
+    new = {row.label_column: path_text(chosen.node), "probability": round(chosen.probability, 6)}
     others = {"other_candidates": " | ".join(map(path_text, chosen.others))}
-    return NewRow({**cells, **new, **others}, is_known, bool(chosen.others), chosen.probability)
+    return NewRow({**row.cells, **new, **others}, bool(row.candidates), bool(chosen.others), chosen.probability)
 
 
 def _write(found: list[NewRow], data: Path, files: tuple[Path, Path | None], target: float | None) -> None:
@@ -154,7 +165,8 @@ def _write(found: list[NewRow], data: Path, files: tuple[Path, Path | None], tar
             rows = [row.cells for row, is_sure in zip(found, sure, strict=True) if is_sure == is_kept]
             emit(rows, file_format(option, file), file, columns=columns)
     chosen = [found[place].probability for place in open_rows if sure[place] and "probability" in found[place].cells]
-    share = f" ({sum(chosen) / len(chosen):.1%} of them right by the model's probabilities)" if chosen else ""
+    mean = sum(chosen) / len(chosen) if chosen else 1.0
+    share = f" ({mean:.1%} of them right by the model, which is too sure of rows it learned from)" if chosen else ""
     say(
         f"{len(found):,} rows, {len(open_rows):,} of them with several candidates: {sum(sure):,} in {output}, "
         f"{len(chosen):,} of these chosen{share}; {len(sure) - sum(sure):,} left to people."

@@ -177,7 +177,10 @@ def _text(rows: Sequence[Row], format: str, *, fitted: bool) -> str:
         return fiftyone_text(rows)
     if not rows:
         return ""
-    cells = [[*map(str, values)] for values in (rows[0], *(row.values() for row in rows))]
+    cells = [
+        ["–" if value is None else str(value) for value in values]
+        for values in (rows[0], *(row.values() for row in rows))
+    ]
     if format == "table":
         from hiercos.cli.display.tables import TextTable, fitted_text, terminal_width
 
@@ -200,7 +203,7 @@ def _is_number(value: object) -> bool:
     try:
         float(str(value))
     except ValueError:
-        return value == "–"
+        return value in (None, "–")
     return True
 
 

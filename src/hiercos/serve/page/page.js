@@ -83,6 +83,7 @@ const ask = guarded(async () => {
   const options = { model: $("model").value, top: 6, explain: true, level_confidences: true, confidence: Number($("confidence").value) / 100 };
   if (state.within.length) options.within = state.within;
   const kind = state.facts.kinds[0];
+  const number = state.asked = (state.asked || 0) + 1;
   let found;
   if (kind === "images") {
     if (!state.image) throw new Error("Choose an image first.");
@@ -96,6 +97,7 @@ const ask = guarded(async () => {
     if (!text) throw new Error("Type something first.");
     found = await post("predict", { ...options, inputs: kind === "texts" ? text : text.split(/[\s,;]+/).map(Number) });
   }
+  if (number !== state.asked) return; // a later question is on its way
   state.last = found.answers[0];
   show(state.last);
 });
@@ -180,7 +182,7 @@ function showMeasured(asked) {
 
 // ---- a search over the taxonomy, for branches and for corrections ----
 function picker(input, list, chosen) {
-  let found = [], place = -1, timer;
+  let found = [], place = -1, timer, asked = 0;
   const shown = is => { list.hidden = !is; input.setAttribute("aria-expanded", String(is)); };
   const close = () => { shown(false); place = -1; input.removeAttribute("aria-activedescendant"); };
   const mark = next => {
@@ -189,12 +191,16 @@ function picker(input, list, chosen) {
     list.children[place].scrollIntoView({ block: "nearest" });
     input.setAttribute("aria-activedescendant", list.children[place].id);
   };
-  const take = at => { chosen(found[at]); input.value = ""; close(); };
+  const take = at => { asked++; chosen(found[at]); input.value = ""; close(); };
   input.oninput = () => {
     clearTimeout(timer);
+    close(); // a key must not take what another text has found
+    const number = ++asked;
     timer = setTimeout(guarded(async () => {
-      if (!input.value.trim()) return close();
-      found = (await json("taxonomy" + query({ search: input.value, limit: 12 }))).items;
+      if (!input.value.trim()) return;
+      const { items } = await json("taxonomy" + query({ search: input.value, limit: 12 }));
+      if (number !== asked) return;
+      found = items;
       list.replaceChildren(...found.map((node, at) => {
         const item = made("li", node.name, { role: "option", id: `${list.id}-${at}`, "aria-selected": "false" });
         if (node.path !== node.name) item.append(made("small", node.path));
@@ -285,7 +291,7 @@ function showRow(row) {
   $("asked").textContent = row.text || "";
   $("asked").hidden = !row.text;
   $("asked-image").hidden = !row.image;
-  $("asked-image").src = row.image || "data:,";
+  showImage(row);
   const settles = ` You decide ${row.settles}.`;
   $("known").textContent = row.sure ? `The model is ${percent(row.confidence)} sure of ${row.sure}.${settles}` : `The model is sure of nothing.${settles}`;
   $("level").disabled = !row.sure;
@@ -301,22 +307,25 @@ function showRow(row) {
   }));
 }
 
-const decide = guarded(async (decision, node = null) => {
-  const row = review.row, who = $("who").value.trim();
-  if (!row || review.busy) return;
-  review.busy = true;
-  await post("review/decisions", { place: row.place, decision, node, who }).finally(() => { review.busy = false; });
-  review.past.push(row);
-  await nextRow();
+const showImage = guarded(async row => { // an element of the page could not send the token
+  URL.revokeObjectURL($("asked-image").src);
+  $("asked-image").src = "data:,";
+  const image = row.image && await (await call(row.image)).blob();
+  if (image && review.row === row) $("asked-image").src = URL.createObjectURL(image);
 });
 
-const undo = guarded(async () => {
-  const row = review.past.at(-1);
+// Writes one thing down and shows the next row; until then another key decides nothing.
+async function settle(row, decision, node = null) {
   if (!row || review.busy) return;
-  await post("review/decisions", { place: row.place, decision: "undo", node: null, who: $("who").value.trim() });
-  review.past.pop();
-  await nextRow();
-});
+  review.busy = true;
+  try {
+    await post("review/decisions", { place: row.place, decision, node, who: $("who").value.trim() });
+    if (decision === "undo") review.past.pop(); else review.past.push(row);
+    await nextRow();
+  } finally { review.busy = false; }
+}
+const decide = guarded((decision, node) => settle(review.row, decision, node));
+const undo = guarded(() => settle(review.past.at(-1), "undo"));
 
 const KEYS = { l: () => decide("node", review.row.sure), n: () => decide("none"), s: () => decide("skip"), u: undo, "/": () => $("other").focus() };
 document.addEventListener("keydown", event => {

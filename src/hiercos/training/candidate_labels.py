@@ -19,9 +19,10 @@ PARTS = 2  # parts of the samples with candidates; each is weighed by a model of
 def drawn_candidates(features: Features, trained: Callable[[Features], Classifier]) -> Features:
     """The features with one of its candidates as the label of each sample that is learned from.
 
-    A model of the samples whose label is known gives the first shares of the candidates; equal ones, if a candidate has
-    no such sample. Then, in each round, a model of all other samples gives those of one part. A candidate is drawn with
-    its share as probability, by a hash of the sample, so that the expected loss is that of a mixture of labels.
+    A model of the samples whose label is known gives the first shares of the candidates. Then, in each round, a model
+    of all other samples gives those of one part. The shares stay equal where a candidate has no sample of a known
+    label, since nothing tells it from the others. A candidate is drawn with its share as probability, by a hash of the
+    sample, so that the expected loss is that of a mixture of labels.
 
     Args:
         features: features of a data set with candidates.
@@ -36,7 +37,7 @@ def drawn_candidates(features: Features, trained: Callable[[Features], Classifie
     draws = np.array([hash_fraction(key, "candidate") for key in keys])
     shares = _equal_shares(candidates)
     is_seen = _seen(data, np.setdiff1d(data.training_rows, rows))[candidates].all(axis=1)
-    for place, own in enumerate([is_seen, *([parts == part for part in range(PARTS)] * ROUNDS)]):
+    for place, own in enumerate([is_seen, *([is_seen & (parts == part) for part in range(PARTS)] * ROUNDS)]):
         if own.any():
             others = ~own & (place > 0)  # the first model learns from none of them
             model = trained(_labelled(features, rows, _drawn(candidates, shares, draws), others))
