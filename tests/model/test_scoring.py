@@ -6,6 +6,7 @@ from scipy.sparse import csr_matrix, random_array
 from hiercos import Taxonomy
 from hiercos.encoders import SingleDevice, VectorSamples
 from hiercos.methods import METHODS, Model, SparseMatrix
+from hiercos.methods.centroids import CentroidHead
 from hiercos.methods.linear.sibling_problems import TreeWeights
 from hiercos.methods.siblings import SiblingHead
 from hiercos.model import sample_scores, score_batches
@@ -36,6 +37,8 @@ def seeded(model: Model, width: int) -> Model:
         drawn = torch.randn(width, model.taxonomy.num_nodes, generator=generator).numpy()
         seen = np.ones(drawn.shape[1], np.bool_)
         model.head.set(model.taxonomy.parents, TreeWeights(np.asfortranarray(drawn), drawn[0].copy(), seen))
+    if isinstance(model.head, CentroidHead):
+        model.head.set_weights(torch.randn(width, model.taxonomy.num_classes, generator=generator).numpy())
     return model
 
 

@@ -1,6 +1,7 @@
 """Contributions of the entries of a feature vector to how far one class scores above another."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol, TypeAlias
 
 from torch import Tensor
@@ -29,9 +30,9 @@ Contributions: TypeAlias = Callable[[Comparison], Tensor | None]
 
 def linear_contributions(layer: Linear) -> Contributions:
     """Contributions to the outputs of a linear layer."""
+    return partial(_contributions, layer)
 
-    def contributions(given: Comparison) -> Tensor:
-        own, others = (layer.weight[rows[:, None], given.columns] for rows in (given.classes, given.rivals))
-        return (own - others) * given.values
 
-    return contributions
+def _contributions(layer: Linear, given: Comparison) -> Tensor:
+    own, others = (layer.weight[rows[:, None], given.columns] for rows in (given.classes, given.rivals))
+    return (own - others) * given.values
