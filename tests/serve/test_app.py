@@ -24,6 +24,7 @@ from starlette.testclient import TestClient
 
 from colours import colour_images
 from hiercos.cli.app import run
+from hiercos.data import InputBatch, Texts
 from hiercos.decisions import Posterior
 from hiercos.serve import Limits, ServedModel, Service, create_app
 from hiercos.serve.served_model import measured_curve
@@ -215,15 +216,17 @@ def test_a_client_that_leaves_during_an_answer_leaves_no_table(
             return {"type": "http.disconnect"}
 
         async def send(message: MutableMapping[str, object]) -> None:
-            if message["type"] == "http.response.body":
-                begun.set()
-                await asyncio.Event().wait()
+            assert message["type"] == "http.response.start"
+            begun.set()
 
         await create_app(service)({**names, **where, "headers": headers}, receive, send)
+        assert list(tmp_path.iterdir()) == []
 
+    go = threading.Event()
+    service.inference.submit(toy, InputBatch([1], Texts(["a"])), lambda *_: go.wait(20))  # so that the table waits
     asyncio.run(ask())
+    go.set()
     service.inference.stop()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_classes_listed_for_all_inputs_are_bounded(toy: ServedModel) -> None:

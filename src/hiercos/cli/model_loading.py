@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def open_model(
-    model: Path, device_options: DeviceOptions, loading: LoadOptions, *, batch_size: int | None, workers: int
+    model: Path | Folder, device_options: DeviceOptions, loading: LoadOptions, *, batch_size: int | None, workers: int
 ) -> "tuple[BaseClassifier[Any], Any]":
     """The model of a folder or of an ONNX file, and the settings of its pass over inputs."""
-    if model.suffix.lower() != ".onnx" or model.is_dir():
+    if isinstance(model, Folder) or model.suffix.lower() != ".onnx" or model.is_dir():
         loaded = loading.load(model)  # finds a missing folder before torch is imported
         from hiercos.encoders import ReadConfig
 

@@ -11,7 +11,7 @@ import numpy as np
 from hiercos.decisions import AnswerRequest, BackOff, Posterior
 from hiercos.model import BaseClassifier, level_columns
 from hiercos.records import Record
-from hiercos.storage import opened, sha256
+from hiercos.storage import Folder, opened, sha256
 from hiercos.taxonomy import IntArray, Taxonomy, is_at_or_above, nodes_of_labels
 
 CONFIDENCES = (*np.round(np.arange(0.5, 0.991, 0.05), 2).tolist(), 0.99)  # of the curve, as on the page's slider
@@ -36,9 +36,10 @@ class ServedModel:
         return self.model.taxonomy
 
 
-def served_model(name: str, path: Path | None, model: BaseClassifier[Any], config: Any = None) -> ServedModel:
+def served_model(name: str, path: Path | Folder | None, model: BaseClassifier[Any], config: Any = None) -> ServedModel:
     """A loaded model with its facts: from its folder, if it has one, also the metrics, the curve and the examples."""
-    files = None if path is None or not path.is_dir() else opened(path)
+    files = opened(path) if isinstance(path, Folder) or (path is not None and path.is_dir()) else None
+    path = path.path if isinstance(path, Folder) else path
     file = b"" if path is None or files is not None else path.read_bytes()
     digest = sha256(file if files is None else json.dumps(dict(files.sums), sort_keys=True).encode())
     taxonomy, facts = model.taxonomy, dict[str, Any]()
@@ -48,8 +49,8 @@ def served_model(name: str, path: Path | None, model: BaseClassifier[Any], confi
 
         metrics = {name: None if math.isnan(value) else value for name, value in record.metrics.items()}
         sizes = {"data": record.data["name"], "rows": record.data["sizes"], "learned": record.learned}
-        facts = {**sizes, "method": record.method, "metrics": metrics, "curve": _curve(files.path)}
-        stored = [*read_report_inputs(files.path).values()]
+        facts = {**sizes, "method": record.method, "metrics": metrics, "curve": _curve(files)}
+        stored = [*read_report_inputs(files).values()]
         some = stored[:: max(1, len(stored) // EXAMPLES)][:EXAMPLES]  # their names may be paths of this machine
         facts["examples"] = [{kind: each[kind] for kind in ("text", "image") if kind in each} for each in some]
     nothing = dict.fromkeys(("method", "data", "rows", "learned", "curve"))
@@ -67,13 +68,13 @@ def served_model(name: str, path: Path | None, model: BaseClassifier[Any], confi
     return ServedModel(name, path, model, config, digest, {**own, **nothing, "metrics": {}, "examples": [], **facts})
 
 
-def _curve(folder: Path) -> list[dict[str, float]] | None:
+def _curve(files: Folder) -> list[dict[str, float]] | None:
     """Precision and coverage at each confidence, measured on held-out rows; None if there are none."""
     from hiercos.training import HELD_OUT, tested_run
 
-    if HELD_OUT not in opened(folder):
+    if HELD_OUT not in files:
         return None
-    held_out = tested_run(folder, held_out=True)
+    held_out = tested_run(files, held_out=True)
     most = max(1, CURVE_NUMBERS // held_out.posterior.taxonomy.num_nodes)
     rows = np.unique(np.linspace(0, len(held_out.labels) - 1, most).astype(np.int64))
     return measured_curve(held_out.posterior.rows(rows), held_out.labels[rows]) if len(held_out.labels) else None

@@ -71,9 +71,10 @@ def report_inputs_file(inputs: Inputs, rows: IntArray) -> dict[str, str]:
     return {INPUTS: json.dumps({"inputs": shown}, ensure_ascii=False) + "\n"}
 
 
-def read_report_inputs(folder: Path) -> dict[int, dict[str, Any]]:
+def read_report_inputs(folder: Path | storage.Folder) -> dict[int, dict[str, Any]]:
     """Stored inputs of a run by row of the test split, each with its name and a "text" or an "image"; may be empty."""
-    path, files = folder / INPUTS, storage.opened(folder)
+    files = storage.opened(folder)
+    path = files.path / INPUTS
     if INPUTS not in files or not path.exists():  # removed to keep the inputs private
         return {}
     stored = json_object(path, files.content(INPUTS), RunError).get("inputs")
@@ -118,7 +119,7 @@ class TestedRun:
         return self.stored_hops.get(rule_key(rule))
 
 
-def tested_run(folder: Path, *, held_out: bool) -> TestedRun:
+def tested_run(folder: Path | storage.Folder, *, held_out: bool) -> TestedRun:
     """The test samples of the run in a folder, or those that were held out while it was trained."""
     files = storage.opened(folder)
     temperature, weights = stored_calibration(files)

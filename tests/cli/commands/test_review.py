@@ -8,6 +8,7 @@ import pytest
 
 from hiercos.cli.app import run
 from hiercos.records import Record
+from onnx_exports import of_vectors
 from serving import texts_of, trained_folder
 
 
@@ -33,6 +34,13 @@ def test_a_queue_has_the_rows_that_the_model_is_least_sure_of(folder: Path, tmp_
     assert [task["data"]["row"] for task in json.loads((tmp_path / "tasks.json").read_text())] == [
         int(row["row"]) for row in queue
     ]
+
+
+def test_vectors_are_not_reviewed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of_vectors().stored.save(tmp_path / "model")
+    words = ["review", str(tmp_path / "model"), str(tmp_path / "new.npz"), "--output", str(tmp_path / "queue.csv")]
+    assert run(words) == 2
+    assert "expected a model of texts or images, nobody can review vectors" in capsys.readouterr().err
 
 
 def test_corrections_are_learned_from_by_train_and_extend(folder: Path, tmp_path: Path) -> None:

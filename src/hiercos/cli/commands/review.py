@@ -9,11 +9,10 @@ import typer
 
 from hiercos.cli.display.progress import checking_lines
 from hiercos.cli.model_loading import open_model
-from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
+from hiercos.cli.options.common import LoadOptions, check_target, needs_serve_extra, opened_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, check_option, grouped, say
 from hiercos.storage import csv_text, write
 
-STRATEGIES = ("margin", "entropy", "level-gain", "disagreement", "random")
 SUSPECT_COLUMNS = ("label", "probability", "answer", "answer_probability")
 QUEUES = ("page", "label-studio")
 
@@ -25,7 +24,7 @@ def review(
     inputs: Annotated[str, typer.Argument(help="Table of texts, or images; with --suspects the training data.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Queue to write: CSV, or JSON for Label Studio.")],
     rows: Annotated[int, typer.Option(min=1, help="Most rows of the queue.")] = 200,
-    strategy: Annotated[str, typer.Option(help=f"Which rows: {', '.join(STRATEGIES)}.")] = STRATEGIES[0],
+    strategy: Annotated[str, typer.Option(help="How the rows are unsure, as docs/serve.md says.")] = "margin",
     for_: Annotated[str, typer.Option("--for", help=f"Where they are reviewed: {', '.join(QUEUES)}.")] = QUEUES[0],
     suspects: Annotated[
         bool, typer.Option("--suspects", help="Instead, labels of the training data that the model contradicts.")
@@ -40,6 +39,8 @@ def review(
     They are those the model is least sure of, spread over the branches, without near-duplicates. --suspects trains
     five models on parts of the data and lists the labels that the model of the other parts finds least probable.
     """
+    from hiercos.serve import STRATEGIES
+
     check_option("--strategy", strategy, STRATEGIES)
     check_option("--for", for_, QUEUES)
     check_target("--output", output)
@@ -47,16 +48,22 @@ def review(
         _write_suspects(model, inputs, output, rows, columns=columns, loading=loading)
         return
     from hiercos.data import read_inputs
-    from hiercos.serve import queue_text, review_rows, served_model, tasks
 
+    with needs_serve_extra():
+        from hiercos.serve import queue_text, review_rows, served_model, tasks
     opened, config = open_model(model, device_options, loading, batch_size=None, workers=0)
+    if opened.kind == "vectors":
+        raise OptionError(f"{model}: expected a model of texts or images, nobody can review vectors")
     reading = {name: asdict(columns)[name] for name in ("input_column", "root", "on_error")}
     source = read_inputs(inputs, kind=opened.kind, **reading, callback=checking_lines())
     say(*source.notes)
     chosen = review_rows(opened.batches(source, config), rows, strategy, seed=seed)
-    version = served_model("", model, opened).digest[:12]
-    listed = json.dumps(tasks(chosen, opened.taxonomy, version), indent=1, ensure_ascii=False) + "\n"
-    write(output, listed if for_ == "label-studio" else queue_text(chosen, opened.taxonomy))
+    if for_ == "label-studio":
+        version = served_model("", model, opened).digest[:12]
+        text = json.dumps(tasks(chosen, opened.taxonomy, version), indent=1, ensure_ascii=False) + "\n"
+    else:
+        text = queue_text(chosen, opened.taxonomy)
+    write(output, text)
     say(f"{len(chosen)} rows to review are in {output}.")
 
 

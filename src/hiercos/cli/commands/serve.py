@@ -10,7 +10,14 @@ import typer
 
 from hiercos.cli.app import TerminatedError
 from hiercos.cli.model_loading import open_model
-from hiercos.cli.options.common import LoadOptions, check_model_folder, check_target, named_texts
+from hiercos.cli.options.common import (
+    LoadOptions,
+    check_model_folder,
+    check_target,
+    named_texts,
+    needs_serve_extra,
+    opened_model,
+)
 from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped, say
 
 if TYPE_CHECKING:
@@ -51,24 +58,23 @@ def serve(
     if (queue is None) != (feedback is None):
         raise OptionError("--queue: expected --feedback with it, and the other way round")
     check_target("--feedback", feedback)
-    try:
+    with needs_serve_extra():
         from hiercos.serve import Limits, Review, Service, read_queue, run_server, served_model
-    except ModuleNotFoundError as error:
-        raise OptionError(f"hiercos serve needs {error.name}: pip install 'hiercos[serve]'") from error
     limits = Limits.of_texts(named_texts(set_, "--set"))
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("hiercos.serve").setLevel(logging.INFO)
 
     def load(name: str) -> "ServedModel":
-        model, config = open_model(named[name], device_options, loading, batch_size=None, workers=0)
-        return served_model(name, named[name], model, config)
+        files = opened_model(named[name])  # once, so that the model and its facts belong together
+        model, config = open_model(files, device_options, loading, batch_size=None, workers=0)
+        return served_model(name, files, model, config)
 
     review = None if queue is None or feedback is None else Review(read_queue(queue), feedback)
     loaded = {name: load(name) for name in named}
     service = Service(loaded, limits, token=os.environ.get(TOKEN, ""), host=host, load=load, review=review)
     with suppress(KeyboardInterrupt, TerminatedError):  # what the server raises again when it has finished
         run_server(service, host, port, lambda address: say(f"Serving {', '.join(named)} at {address}"))
-    say("Stopped; every accepted request was answered.")
+    say("Stopped.")
 
 
 def named_models(models: list[str]) -> dict[str, Path]:

@@ -1,6 +1,8 @@
 """Options that several commands share, checks of paths, and values of several parts."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -75,6 +77,20 @@ class LoadOptions:
         from hiercos.model import Classifier
 
         return Classifier.load(model, trust_backbone=self.trust_backbone)
+
+
+def opened_model(model: Path) -> Path | Folder:
+    """The files of a model folder, or the path of an .onnx file."""
+    return model if model.suffix.lower() == ".onnx" and not model.is_dir() else opened_model_folder(model)
+
+
+@contextmanager
+def needs_serve_extra() -> Iterator[None]:
+    """Turn a missing package of the extra "serve" into an `OptionError` that says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise OptionError(f"this command needs {error.name}: pip install 'hiercos[serve]'") from error
 
 
 def check_target(option: str, file: Path | None) -> None:
