@@ -80,20 +80,18 @@ def parsed(kind: type[AnyBody], content: bytes | str) -> AnyBody:
 
 def fault_sentence(errors: Sequence[Any], known: Collection[str] = ()) -> str:
     """What is wrong with the first faulty value of pydantic's errors; of a union, what its fitting types say."""
-    first = errors[0]
-    if not first["loc"]:
+    first, (name, *_) = errors[0], errors[0]["loc"] or [""]
+    if not name:
         return str(first["msg"])
-    name = first["loc"][0]
     if first["type"] == "extra_forbidden":
         return f"{name}: there is no such name{suggestion(name, known)}"
     if first["type"] == "missing":
         return f"{name}: expected a value, got none"
-    own = [each for each in errors if each["loc"][0] == name]
+    own = [each for each in errors if each["loc"][:1] == (name,)]
     of_values = [each for each in own if not each["type"].endswith(("_type", "_parsing"))] or own
     place = ".".join(str(part) for part in of_values[0]["loc"] if part == name or isinstance(part, int))
-    return f"{place}: {' or '.join(dict.fromkeys(each['msg'] for each in of_values))}".replace(
-        " or Input should be", " or"
-    )
+    sentences = " or ".join(dict.fromkeys(each["msg"] for each in of_values))
+    return f"{place}: {sentences.replace(' or Input should be', ' or')}"
 
 
 async def json_body(kind: type[AnyBody], request: Request) -> AnyBody:
