@@ -119,6 +119,13 @@ def test_score_leaves_out_samples_of_inner_nodes_with_a_warning(unknown: bool) -
         model.score(X[:2], ["pet", "root"])
 
 
+def test_fit_warns_of_samples_that_the_method_cannot_learn_from() -> None:
+    labels = np.where(np.arange(120) % 5 == 0, "pet", Y).astype(object)
+    with pytest.warns(HiercosWarning, match=r"^Learned from the \d+ of \d+ training rows .* alone: tree-logistic\.$"):
+        model = quick(method="tree-logistic", epochs=None).fit(X, labels)
+    assert model.score(X, Y) > 0.8
+
+
 def test_score_weighs_its_samples() -> None:
     model = quick().fit(X, Y)
     right = model.predict(X) == Y

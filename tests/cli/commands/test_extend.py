@@ -246,6 +246,21 @@ def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     assert evaluated(tmp_path / "extended", old, capsys)["top1"] > 0.6
 
 
+def test_remembered_samples_of_a_class_that_is_divided_are_left_out_by_a_method_that_needs_classes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    divided = Taxonomy.from_paths(
+        [("pet", "cat"), ("pet", "dog"), ("vehicle", "car", "bus"), ("vehicle", "car", "van")]
+    )
+    model = trained(OLD, write_data(tmp_path / "old.npz", ["cat", "dog", "car"]), "--method", "tree-logistic")
+    new = write_data(tmp_path / "new.npz", ["bus", "van"], coarse={"van": "car"}, seed=1)
+    capsys.readouterr()
+    assert extended(model, divided, new, "extended") == 0
+    assert "labelled with a class alone: tree-logistic." in capsys.readouterr().err
+    everything = write_data(tmp_path / "all.npz", ["cat", "dog", "bus", "van"], seed=2)
+    assert evaluated(tmp_path / "extended", everything, capsys)["top1"] > 0.8
+
+
 def test_one_new_class_without_a_memory_is_learned_with_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
