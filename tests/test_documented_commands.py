@@ -100,6 +100,8 @@ def write_data(folder: Path) -> None:
     table(folder / "test.csv", "text,label", rows[-60:])
     new = [(f"{name} {number}", name, "Fungi;Plantae") for number in range(20) for name in (*names, "stone pine")]
     table(folder / "new.csv", "text,label,region", new)
+    decision = {"text": "penny bun number 3", "decision": "node", "node": "Boletus", "who": "ann"}
+    (folder / "corrections.jsonl").write_text(json.dumps(decision) + "\n")
     (folder / "region.txt").write_text("Fungi\nPlantae > Pinophyta\n")
     (folder / "extinct.txt").write_text("Boletus\n")
     split = [("penny bun", "fly agaric"), ("scots pine", "scots pine"), ("scots pine", "stone pine")]
