@@ -58,7 +58,7 @@ class CentroidHead(SolvedWeights):
 
     @cached_property
     def offset(self) -> Tensor:
-        """What is added to the scores, shape (C,): 0 for classes with training samples."""
+        """Offset of each class's score, shape (C,): 0 for classes with training samples, else below every cosine."""
         seen = np.zeros(self.num_classes, np.bool_)
         seen[self.matrix.indices if self.values.ndim == 1 else self.dense.any(dim=1).nonzero()[:, 0].cpu()] = True
         return torch.from_numpy(np.where(seen, 0, SCALE * ABSENT).astype(np.float32))

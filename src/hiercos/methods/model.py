@@ -168,7 +168,7 @@ class Model(nn.Module):
 
     @torch.no_grad()
     def contributions(self, given: Comparison) -> Tensor | None:
-        """What each entry of a model input adds to the difference of two class scores, shape (P, E).
+        """Contribution of each entry of an input to the difference of two class scores, shape (P, E).
 
         Args:
             given: entries of a sparse vector, or all of a dense one, with pairs of classes.

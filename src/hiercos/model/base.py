@@ -178,7 +178,7 @@ class BaseClassifier(ABC, Generic[Config]):
         inputs: Inputs,  # noqa: ARG002  # none are read
         pairs: Sequence[Pairs],  # noqa: ARG002
     ) -> list[Contributed] | None:
-        """What the parts of inputs add to the log-odds of pairs of classes; None if the scores are no sums of them."""
+        """Contributions of words or columns to the log-odds of pairs of classes; None if scores are no sums of them."""
         return None
 
     def node_scores(

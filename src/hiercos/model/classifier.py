@@ -90,7 +90,7 @@ class Classifier(BaseClassifier[ReadConfig]):
 
     @property
     def kept(self) -> dict[str, int]:
-        """How much of its training data its folder holds: numbers of n-grams, and of samples as features or scores."""
+        """Amount of training data in the model folder: numbers of n-grams, and of samples as features or scores."""
         encoder = self.encoder.tfidf if isinstance(self.encoder, JoinedEncoder) else self.encoder
         return {
             "n-grams": encoder.features.width if isinstance(encoder, TfidfEncoder) else 0,
@@ -119,7 +119,7 @@ class Classifier(BaseClassifier[ReadConfig]):
     def contributions(
         self, inputs: Inputs, pairs: Sequence[Pairs], names: Sequence[str] | None = None
     ) -> list[Contributed] | None:
-        """What the words of texts or the columns of vectors add to the log-odds of pairs of classes.
+        """Contributions of the words of texts or the columns of vectors to the log-odds of pairs of classes.
 
         Args:
             inputs: M inputs.

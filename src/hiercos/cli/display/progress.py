@@ -310,13 +310,13 @@ def observer(methods: Sequence[str], *, seeds: int, trials: int) -> AbstractCont
 
 
 def figures(epoch: Epoch) -> str:
-    """Loss, and metrics on validation, of an epoch; the loss alone without validation."""
+    """Loss, and metrics on validation, of an epoch; the loss alone without validation, none of a solver."""
     if not math.isnan(epoch.average_precision):  # samples with several labels
         return f"loss {epoch.loss:.4f}  val average precision {epoch.average_precision:.4f}"
     if math.isnan(epoch.top1):
         return f"loss {epoch.loss:.4f}"
     metrics = f"val log-loss {epoch.log_loss:.4f}  val top-1 {100 * epoch.top1:.2f}%  val HOPS {epoch.hops:.4f}"
-    return f"loss {epoch.loss:.4f}  {metrics}"
+    return metrics if math.isnan(epoch.loss) else f"loss {epoch.loss:.4f}  {metrics}"
 
 
 def member_figure(epoch: Epoch) -> str:
