@@ -1,5 +1,6 @@
 """Decisions, and the rules that make them: from a posterior to answers, and on request to a ranking of the classes."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -324,21 +325,34 @@ def rule(name: str, /, **parameters: Any) -> Rule:
     """A decision rule by its name.
 
     Args:
-        name: name in `RULES`.
+        name: name in `RULES`; with parameters as in commands, "hf-beta:beta=0.5", separated by commas.
         **parameters: parameters of the rule.
 
     Raises:
         RuleError: for an unknown name, or parameters that the rule does not have.
 
     Example:
-        >>> rule("crm")
-        LeastRisk()
+        >>> rule("crm"), rule("back-off:confidence=0.9").confidence
+        (LeastRisk(), 0.9)
     """
+    name, colon, texts = name.partition(":")
     kind = RULES[name]
+    parameters |= dict(_parameter(name, text) for text in texts.split(",") if colon)
     try:
         return kind(**parameters)
     except TypeError as error:
         raise RuleError(f"rule {name!r}: {str(error).rpartition('__init__() ')[2]}") from error
+
+
+def _parameter(rule_name: str, text: str) -> tuple[str, Any]:
+    """Name and value of a parameter `name=value`; a value that is not JSON is a text."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise RuleError(f"rule {rule_name!r}: expected parameters as name=value, got {text!r}")
+    try:
+        return name.replace("-", "_"), json.loads(value)
+    except ValueError:
+        return name.replace("-", "_"), value
 
 
 def rule_from_dict(values: Mapping[str, Any]) -> Rule:

@@ -29,7 +29,9 @@ def train_command(record: Record, *, taxonomy: str, weights: str | None = None) 
     Returns:
         The command, or None for one with a number for each class.
     """
-    config = {**record.config, "method": record.method, "rule": record.rule}
+    asked = str(record.config.get("rule"))  # with its parameters
+    rule = asked if asked.startswith(f"{record.rule}:") else record.rule
+    config = {**record.config, "method": record.method, "rule": rule}
     if not isinstance(config.get("class_prior"), str | None):
         return None
     words = ["hiercos", "train", published_source(str(record.data["source"]))]
