@@ -72,15 +72,12 @@ def run_folder(folder: Path) -> Stored:
 
 def checkpoints(folder: Path) -> Stored:
     tensors = {"weight": torch.arange(60.0).reshape(6, 10)}
-    for epoch in (1, 2):
-        state = Checkpoint(tensors, tensors, {"0/step": torch.tensor(4.0)}, {"epoch": epoch}, {"seed": 0})
-        write_checkpoint(folder / CHECKPOINT, state)
+    state = Checkpoint(tensors, tensors, {"0/step": torch.tensor(4.0)}, {"epoch": 1}, {"seed": 0})
+    write_checkpoint(folder / CHECKPOINT, state)
 
     def read() -> Answer:
         found = find_checkpoint(folder, {"seed": 0})
         assert found is not None
-        if found.progress["epoch"] == 1:
-            raise FaultsError("the one before is used")
         return ({name: bits(tensor) for name, tensor in found.model.items()}, found.progress, found.config)
 
     return Stored("checkpoint", [folder / CHECKPOINT], read)

@@ -60,7 +60,6 @@ from hiercos.paper.recipes import read_recipe, recipes_folder
 from hiercos.records import RECORD_FILE, read_records, records_json
 from hiercos.storage import CONFIG, DIGEST, FILES, Folder, opened, sha256
 from hiercos.taxonomy import LabelReader, read_taxonomy
-from hiercos.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from hiercos.training.run_folder import INPUTS, SCORES, read_report_inputs, tested_run
 from records import record
 
@@ -177,9 +176,6 @@ def model_targets(folder: Path) -> Iterator[Target]:
     config = {"format": FORMAT, "kind": "vectors", "method": "hier-cos", "options": {"width": 4}, "in_features": 3}
     config |= {"rule": rule("crm").to_dict(), "temperature": 1.5, "backbone": None, "calibration": {"height": 2}}
     yield Target("config", ".json", read_settings, [json.dumps(config).encode()], 8)
-    tensors = {"weight": torch.ones(2, 2)}
-    write_checkpoint(folder / "c.st", Checkpoint(tensors, tensors, {}, {"history": []}, {"seed": 0}))
-    yield Target("checkpoint", ".st", lambda p: read_checkpoint(p, {"seed": 0}), [(folder / "c.st").read_bytes()], 6)
     described = OnnxDescription(TREE, "vectors", "hier-cos", rule("crm"), 1.5).properties()
 
     def metadata(path: Path) -> object:

@@ -16,7 +16,7 @@ from hiercos.methods import Model
 from hiercos.model import evaluate
 from hiercos.records import CHECKPOINT
 from hiercos.training import Settings, fit
-from hiercos.training.checkpoint import RunProgress, RunState, read_checkpoint
+from hiercos.training.checkpoint import RunProgress, RunState, find_checkpoint
 from hiercos.training.loop import TrainingError, check_weights, validate
 from hiercos.training.schedule import Plateau
 from trees import TOY, TOY17
@@ -92,7 +92,7 @@ def test_a_run_interrupted_at_any_line_resumes_to_the_same_bits(fabric: Fabric, 
         folder.mkdir()
         counted_lines(lambda: fit(fabric, model_of(config), train, val, config, folder=folder), stop=number)  # noqa: B023
         if (folder / CHECKPOINT).is_file():
-            epochs = len(read_checkpoint(folder / CHECKPOINT, {}).progress["history"])
+            epochs = len(find_checkpoint(folder, {}).progress["history"])
             assert epochs >= least  # a later end keeps more
             least = epochs
         resumed = model_of(config)

@@ -22,7 +22,6 @@ from hiercos.model import TAXONOMY, ClassScores, read_model_json, stored_calibra
 from hiercos.records import CHECKPOINT, MEMBERS, Record, RunError, holds_finished_run, refuse_finished_run
 from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict
-from hiercos.training.checkpoint import remove_checkpoints
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -218,6 +217,6 @@ def finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, re
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what only an unfinished run needs: checkpoints and inner models."""
-    remove_checkpoints(folder)
+    """Remove what only an unfinished run needs: its checkpoint and inner models."""
+    (folder / CHECKPOINT).unlink(missing_ok=True)
     shutil.rmtree(folder / MEMBERS, ignore_errors=True)
