@@ -102,8 +102,9 @@ def export(folder: Path) -> Stored:
 
     def read() -> Answer:
         model = OnnxModel.load(folder / "model.onnx", threads=1)
-        assert model.text_map is not None
-        return (np.asarray(model.text_map(["a red dog"])).tobytes(), model.rule, model.taxonomy)
+        text_map = model.description.text_map
+        assert text_map is not None
+        return (np.asarray(text_map(["a red dog"])).tobytes(), model.rule, model.taxonomy)
 
     return Stored("export", files_of(folder), read)
 

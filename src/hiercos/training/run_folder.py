@@ -138,14 +138,17 @@ def scores_file(scores: ClassScores, labels: IntArray, hops: Mapping[str, Floats
     return stream.getvalue()
 
 
-def finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, resume: bool) -> Record | None:
-    """Record of a finished run of these settings, if the folder has one; None otherwise."""
-    if not resume:
-        refuse_finished_run(folder)
-    if not resume and ((folder / CHECKPOINT).exists() or (folder / MEMBERS).exists()):
+def refuse_run(folder: Path) -> None:
+    """Raise a `RunError` if a folder holds a run, finished or not."""
+    refuse_finished_run(folder)
+    if (folder / CHECKPOINT).exists() or (folder / MEMBERS).exists():
         raise RunError(
             f"{folder}: already holds an unfinished run; continue it with --resume, or choose another folder"
         )
+
+
+def finished_record(folder: Path, identity: dict[str, object], rule: Rule) -> Record | None:
+    """Record of a finished run of these settings, if the folder has one; None otherwise."""
     if not holds_finished_run(folder):
         return None
     files = storage.opened(folder)

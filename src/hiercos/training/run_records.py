@@ -111,7 +111,7 @@ def finished(run: Run) -> Trained | None:
     Records of rules that it has not are computed from its scores. A rule that is fitted needs held-out samples, from
     which the final model has learned: then the run is made again.
     """
-    if run.folder is None or (record := finished_record(run.folder, run.identity, run.rule, resume=run.resume)) is None:
+    if run.folder is None or (record := finished_record(run.folder, run.identity, run.rule)) is None:
         return None
     if run.fabric.is_global_zero:
         remove_unfinished(run.folder)  # of a process that ended between the last file and this
