@@ -9,11 +9,11 @@ from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 from blobs import FEATURES, cloud
-from colours import TREE, colour_data, small_backbone
+from colours import TREE, small_backbone
 from docstrings import docstring_data
 from hiercos import Taxonomy
 from hiercos.data import PixelTransform, Source, Vectors
-from hiercos.decisions import RULES, Posterior, rule
+from hiercos.decisions import Posterior, rule
 from hiercos.encoders import ReadConfig, SingleDevice, TfidfEncoder
 from hiercos.encoders.backbones import Backbone
 from hiercos.encoders.encoder import FineTunedEncoder, FrozenEncoder
@@ -179,31 +179,6 @@ def test_the_file_says_what_it_is_and_nothing_of_the_machine_it_was_made_on(tmp_
     )
 
 
-@pytest.mark.parametrize("name", list(RULES))
-def test_an_exported_model_can_have_every_rule(name: str) -> None:
-    export = of_vectors().export
-    changed = replace(export, description=replace(export.description, rule=rule(name)))
-    assert changed.opened().rule == rule(name)
-
-
-def test_a_feature_that_never_varied_is_ignored_by_the_graph_too() -> None:
-    features = cloud(TOY17, 34)[0]
-    features[:, 0] = 2
-    export = export_onnx(Classifier(untrained(TOY17, features, "cross-entropy"), None))
-    assert (export.sample[:, 0] == 2).all()
-    changed = features.clone()
-    changed[:, 0] = 9
-    before, after = (export.opened().outputs(part.numpy())["leaf_scores"] for part in (features, changed))
-    np.testing.assert_array_equal(before, after)
-
-
-def test_a_tree_of_one_level_is_exported_too() -> None:
-    flat = Taxonomy.from_paths([("a",), ("b",), ("c",)])
-    model = untrained(flat, torch.eye(2), "cross-entropy")
-    found = export_onnx(Classifier(model, None)).opened().outputs(np.zeros((2, 2), np.float32))
-    np.testing.assert_array_equal(found["level_1_scores"], found["node_scores"])
-
-
 @pytest.mark.parametrize(("change", "shown"), [(1e-3, r"\d\S*"), (float("nan"), "nan")])
 def test_nothing_is_exported_that_differs_from_torch(change: float, shown: str) -> None:
     export = of_vectors().export
@@ -232,22 +207,6 @@ def test_a_model_of_texts_is_compared_on_texts_given_or_made_of_its_ngrams(start
     made = export_onnx(stored, start=start).sample
     np.testing.assert_allclose(made.norm(dim=1), 1, rtol=1e-5)
     assert all(8 <= count < 400 for count in (made > 0).sum(dim=1))  # of 20,000 n-grams
-
-
-def test_wide_vectors_are_compared_on_sparse_noise_and_examples_are_taken_as_they_are() -> None:
-    wide = Classifier(Model(TREE, 50_000, "tree-logistic").eval(), None)
-    assert all(20 < count < 120 for count in (export_onnx(wide).sample != 0).sum(dim=1))
-    examples = 3 * np.eye(FEATURES, dtype=np.float32)
-    export = export_onnx(of_vectors().stored, examples=examples[:1])  # a single one
-    np.testing.assert_array_equal(export.sample, examples[:1])
-    assert export.opened().outputs(examples)["leaf_scores"].shape == (FEATURES, 17)
-
-
-def test_images_are_compared_on_examples_preprocessed_for_the_graph_or_encoded_for_its_head() -> None:
-    stored, images = of_images().stored, colour_data().inputs.values(range(3))
-    whole, head = (export_onnx(stored, start=start, examples=images).sample for start in ("inputs", "features"))
-    np.testing.assert_allclose(whole, stored.encoder.backbone.preprocess(images), atol=1e-6)
-    np.testing.assert_allclose(head, stored.encoder.backbone(whole).detach(), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.long
