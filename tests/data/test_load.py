@@ -69,7 +69,7 @@ def test_another_kind_of_inputs_is_reported_before_the_labels(tmp_path: Path) ->
     with pytest.raises(DataError) as error:
         load_test_samples(path, TOY, kinds=("texts",))
     assert str(error.value) == (
-        "expected a table (.csv, .tsv, .parquet, .jsonl) of texts because this model takes texts, "
+        "expected a table (.csv, .tsv, .parquet, .jsonl, .json) of texts because this model takes texts, "
         f"got {path} with vectors"
     )
     known = vectors(tmp_path, features=np.eye(2), labels=np.array(["cat", "dog"]))
@@ -222,7 +222,7 @@ def test_built_in_data_take_no_other_taxonomy() -> None:
 
 def test_what_is_no_data_is_told_what_is_expected(tmp_path: Path) -> None:
     others = f"a folder of images or a built-in name ({', '.join(BUILT_IN)})"
-    expected = f"expected a file (.npz, .csv, .tsv, .parquet, .jsonl), {others}"
+    expected = f"expected a file (.npz, .csv, .tsv, .parquet, .jsonl, .json), {others}"
     (tmp_path / "a.xls").touch()
     assert fault_of(tmp_path / "icd10") == f"icd10: there is no such file; {expected}"
     missing = "there is no such file or folder, and no built-in data set of that name"
