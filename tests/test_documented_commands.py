@@ -24,8 +24,6 @@ SHORT = {  # options that the test adds, so that a command takes seconds
 NOT_RUN = {  # part of a command -> why it is not run
     "compare cifar100": "needs the images of CIFAR-100",
     "train cifar100": "needs the images of CIFAR-100",
-    "embed cifar100": "needs the images of CIFAR-100",
-    "cifar.npz": "needs the images of CIFAR-100",
     "--download": "needs the network",
     "reproduce cifar100 --methods": "needs the images of CIFAR-100, and hours",
     "reproduce consistency": "needs the images of CIFAR-100, and hours",

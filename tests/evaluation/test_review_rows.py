@@ -5,8 +5,8 @@ import pytest
 
 from hiercos.data import InputBatch, Texts, Vectors
 from hiercos.decisions import Posterior
-from hiercos.serve import STRATEGIES, review_rows
-from hiercos.serve.review_rows import disagreement, entropy, level_gain, likeness, margin, nearly_same
+from hiercos.evaluation import STRATEGIES, review_rows
+from hiercos.evaluation.review_rows import disagreement, entropy, level_gain, likeness, margin, nearly_same
 from trees import TOY
 
 
