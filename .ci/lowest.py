@@ -1,6 +1,7 @@
 """Print constraints that pin what pyproject.toml needs to its lower bounds, and torch to the tested version.
 
-Bounds are those of the dependencies and of the extras in EXTRAS. The others are of large libraries that bound each other.
+The bounds are those of the dependencies and of the extras in EXTRAS; the others name large libraries that bound each
+other.
 """
 
 import re
