@@ -31,6 +31,12 @@ def fault_of(path: str | Path, **options) -> str:
     return str(error.value).replace(str(path), Path(path).name)
 
 
+def test_columns_of_a_table_that_are_not_read_are_named(tmp_path: Path) -> None:
+    path = table(tmp_path, [(*row, "7") for row in ROWS], "text,label,split,price")
+    assert load_dataset(path, taxonomy=TOY).notes == (f"{path}: columns that are not read: 'price'.",)
+    assert load_test_samples(path, TOY).notes == (f"{path}: columns that are not read: 'price'.",)
+
+
 def test_a_table_is_read_with_its_taxonomy(tmp_path: Path) -> None:
     dataset = load_dataset(table(tmp_path, ROWS), taxonomy=TOY)
     assert (dataset.name, dataset.kind, dataset.notes) == ("toy", "texts", ())

@@ -266,3 +266,11 @@ def test_files_without_images_are_refused(folder: Path) -> None:
     )
     with pytest.raises(DataError, match="is a folder; expected a file"):
         read_inputs(folder, kind="texts")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_columns_that_are_not_read_are_named(tmp_path: Path, suffix: str) -> None:
+    path = kept_file(tmp_path, suffix)
+    unread = f"{path}: columns that are not read: 'id', 'price'; --keep-columns all copies them to the answers."
+    assert read_inputs(path, kind="texts").notes == (unread,)
+    assert read_inputs(path, kind="texts", keep_columns=["price"], read_elsewhere=["id"]).notes == ()

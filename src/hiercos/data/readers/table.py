@@ -6,7 +6,7 @@ Every cell stays text, so that a code such as 06.10 does not become a number.
 import csv
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -21,6 +21,7 @@ from hiercos.data.readers.label_studio import exported_label, exported_rows
 from hiercos.data.readers.registry import Reader
 from hiercos.data.rows import (
     CANDIDATES_COLUMN,
+    LABEL_COLUMN,
     PATH_COLUMN,
     SPLIT_COLUMN,
     TEXT_COLUMN,
@@ -28,7 +29,7 @@ from hiercos.data.rows import (
     Source,
     SourceOptions,
 )
-from hiercos.errors import DataError, one_line, suggestion
+from hiercos.errors import DataError, listed, one_line, suggestion
 from hiercos.storage import check_regular
 from hiercos.taxonomy.formats import separator_fault
 
@@ -37,7 +38,7 @@ PARQUET, JSONL, JSON = ".parquet", ".jsonl", ".json"
 TABLES = (*DELIMITERS, PARQUET)  # extensions of score tables
 SAMPLE_TABLES = (*TABLES, JSONL, JSON)  # extensions of sample tables
 ALL_COLUMNS = "all"  # stands for all columns of an input table
-MOST_SHOWN = 60  # characters of a cell in a message
+MOST_SHOWN, MOST_NAMED = 60, 5  # characters of a cell and columns in a message
 ROW_BYTES = 1024  # of a row of a Parquet file that has fewer bytes than rows
 LINE_BYTES = 16  # bytes of a line of JSON Lines for each character that a text may have
 PARQUET_ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
@@ -70,6 +71,7 @@ class TableReader(Reader):
                 needed.setdefault(split, "--split-column")
         kept = _kept_columns(path, options.keep_columns, column if kind == "texts" else None)
         columns = Columns(needed, optional, kept)
+        notes = _unread(path, {*needed, *optional, *kept, *options.read_elsewhere}, is_labelled=label is not None)
 
         def read(size: int) -> Iterator[InputBatch]:
             for table in columns.tables(path, size):
@@ -83,7 +85,17 @@ class TableReader(Reader):
                     None if label is None else cells.get(CANDIDATES_COLUMN),
                 )
 
-        return Source(str(path), kind, read, names_images=True)
+        return Source(str(path), kind, read, names_images=True, notes=notes)
+
+
+def _unread(path: Path, used: Collection[str], *, is_labelled: bool) -> tuple[str, ...]:
+    """A note on the columns that are not read; inputs may have labels that nobody asks for."""
+    names = column_names(path) if path.suffix.lower() != JSONL else list(next(json_lines(path))[1])
+    known = {*used, *(() if is_labelled else (LABEL_COLUMN, SPLIT_COLUMN, CANDIDATES_COLUMN))}
+    if not (unread := [repr(name) for name in names if name not in known]):
+        return ()
+    hint = "" if is_labelled else "; --keep-columns all copies them to the answers"
+    return (f"{path}: columns that are not read: {listed(unread, MOST_NAMED)}{hint}.",)
 
 
 def _input_column(path: Path, options: SourceOptions, kind: Kind | None) -> tuple[str, Kind]:
