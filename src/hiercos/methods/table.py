@@ -148,6 +148,10 @@ ROWS = {
     "hxe": MethodRow(
         "hiercos.methods.hxe:hxe", MethodTraits(inner_labels=True, grows=True), search={"alpha": Between(0.1, 0.9)}
     ),
+    "one-vs-rest": MethodRow(
+        "hiercos.methods.one_vs_rest:one_vs_rest",
+        MethodTraits(inner_labels=True, label_sets=True, graphs=True, solved=True, raw_inputs=True),
+    ),
     "path-softmax": MethodRow(
         "hiercos.methods.path_softmax:path_softmax",
         MethodTraits(inner_labels=True, graphs=True, grows=True),
