@@ -38,8 +38,6 @@ NOT_RUN = {  # part of a command -> why it is not run
     "photos/ --taxonomy": "needs flat folders; tested in tests/data/readers",
     "--unfreeze": "fine-tunes a network of images for minutes",
     "groceries": "needs the photos of the groceries",
-    "--out listings-runs": "trains for minutes on 258 classes",
-    "--out all-chapters": "trains for minutes on 1,271 classes",
     "icd10cm:9,10,11,13": "trains for minutes on 221 classes",
     "ablate": "trains for minutes",
     "go.obo": "needs the Gene Ontology",

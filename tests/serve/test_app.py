@@ -107,7 +107,7 @@ def test_images_are_uploaded_and_answered_like_files(tmp_path: Path) -> None:
     paths = [tmp_path / f"{row}.png" for row in range(3)]
     for row, path in enumerate(paths):
         images.open(row).save(path)
-    expected = [{**each, "image": f"image {row}"} for row, each in enumerate(model.answers(paths), 1)]
+    expected = [{**each, "image": path.name} for path, each in zip(paths, model.answers(paths), strict=True)]
     files = [("images", (path.name, path.read_bytes(), "image/png")) for path in paths]
     large = io.BytesIO()
     Image.new("RGB", (200, 100)).save(large, "PNG")

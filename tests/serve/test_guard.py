@@ -44,6 +44,16 @@ def test_a_body_without_a_length_is_cut_at_the_limit(toy: ServedModel) -> None:
     assert (answer.status_code, answer.json()["error"][:38]) == (413, "expected at most 100 bytes in a reques")
 
 
+def test_the_bytes_of_open_requests_are_bounded_together(toy: ServedModel) -> None:
+    csv, sentence = {"content-type": "text/csv"}, "the open requests have too many bytes together"
+    with client_of(toy, open_bytes=100) as client:
+        refused = client.post("/predict/table", content=b"text\n" + b"a" * 96, headers=csv)
+        for _ in range(3):  # what was refused or answered counts no more
+            assert client.post("/predict", json={"inputs": "a" * 60}).status_code == 200
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert refused.json()["error"].startswith(sentence)
+
+
 @pytest.mark.parametrize("token", ["", "wrong", "secre", "Basic secret"])
 def test_only_who_has_the_token_is_answered(toy: ServedModel, token: str) -> None:
     with client_of(toy, token="secret") as client:

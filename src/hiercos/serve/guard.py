@@ -36,14 +36,25 @@ class Guard:
 
     def __init__(self, app: App, limits: Limits, telemetry: Telemetry, *, hosts: set[str], token: str) -> None:
         self.app, self.limits, self.telemetry, self.hosts, self.token = app, limits, telemetry, hosts, token
-        self._open = 0
+        self._open = self._held = 0  # open requests, and the bytes received of them
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start, status = time.monotonic(), 0
+        start, status, received = time.monotonic(), 0, 0
+
+        async def receive_on() -> MutableMapping[str, Any]:
+            nonlocal received  # counted, since a body may come without its length
+            message = await receive()
+            size = len(message.get("body", b""))
+            received, self._held = received + size, self._held + size
+            if received > self.limits.body_bytes:
+                raise self._too_large()
+            if self._held > self.limits.open_bytes:
+                raise busy("the open requests have too many bytes together; try again later")
+            return message
 
         async def send_on(message: MutableMapping[str, Any]) -> None:
             nonlocal status
@@ -55,14 +66,14 @@ class Guard:
         self._open += 1
         try:
             self._check(scope)
-            await self.app(scope, self._limited(receive), send_on)
+            await self.app(scope, receive_on, send_on)
         except Exception as error:
             if status:  # a stream that has begun: its connection is cut, so that nobody takes it for whole
                 LOG.error("%s %s ended early: %s", scope["method"], _route(scope), _place(error))
                 raise ConnectionAbortedError("the answer ended early") from None
             await error_answer(error)(scope, receive, send_on)
         finally:
-            self._open -= 1
+            self._open, self._held = self._open - 1, self._held - received
             seconds = time.monotonic() - start
             self.telemetry.request(_route(scope), status, seconds)
             if self.limits.log:
@@ -89,20 +100,6 @@ class Guard:
 
     def _too_large(self) -> ServeError:
         return ServeError(413, f"expected at most {self.limits.body_bytes:,} bytes in a request (--set body_bytes)")
-
-    def _limited(self, receive: Receive) -> Receive:
-        """The function that receives the body, with its limit; a body may come without its length."""
-        received = 0
-
-        async def receive_on() -> MutableMapping[str, Any]:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > self.limits.body_bytes:
-                raise self._too_large()
-            return message
-
-        return receive_on
 
 
 def _name(host: str) -> str:

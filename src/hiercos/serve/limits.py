@@ -12,6 +12,7 @@ class Limits:
     """What one request, and all of them together, may ask for."""
 
     body_bytes: int = 64 << 20  # largest body of a request
+    open_bytes: int = 256 << 20  # most bytes received of all open requests together
     rows: int = 1_000  # most inputs of a request; tables have a limit of their own
     table_rows: int = 1_000_000  # most rows of an uploaded table
     pixels: int = 40_000_000  # most pixels of the images of a request together

@@ -124,7 +124,10 @@ def checked_inputs(given: Any, kinds: Sequence[Kind], limits: Limits) -> Inputs:
 
 
 def uploaded_images(files: Sequence[tuple[str, bytes]], kinds: Sequence[Kind], limits: Limits) -> Inputs:
-    """Uploaded images, each a name and its content, decoded unless they have too many pixels together."""
+    """Uploaded images, each a name and its content, unless they have too many pixels together.
+
+    They are decoded when their turn comes, by the thread of inference.
+    """
     from PIL import Image, UnidentifiedImageError
 
     pixels = 0
@@ -137,12 +140,11 @@ def uploaded_images(files: Sequence[tuple[str, bytes]], kinds: Sequence[Kind], l
             with Image.open(BytesIO(content)) as image:
                 pixels += image.width * image.height
         except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
-            continue  # what is wrong is said below
+            continue  # decoding says what is wrong
         if pixels > limits.pixels:
             sentence = f"images: expected at most {limits.pixels:,} pixels, got {pixels:,} up to {name} (--set pixels)"
             raise ServeError(413, sentence)
-    encoded = EncodedImages([content for _, content in files], [name for name, _ in files])
-    return as_inputs(encoded.values(range(len(files))), "images")
+    return EncodedImages([content for _, content in files], [name for name, _ in files])
 
 
 async def form_images(request: Request, limits: Limits) -> tuple[AnswerOptions, list[tuple[str, bytes]]]:

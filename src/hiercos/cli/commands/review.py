@@ -39,7 +39,7 @@ def review(
     They are those the model is least sure of, spread over the branches, without near-duplicates. --suspects trains
     five models on parts of the data and lists the labels that the model of the other parts finds least probable.
     """
-    from hiercos.serve import STRATEGIES
+    from hiercos.evaluation import STRATEGIES, review_rows
 
     check_option("--strategy", strategy, STRATEGIES)
     check_option("--for", for_, QUEUES)
@@ -50,7 +50,7 @@ def review(
     from hiercos.data import read_inputs
 
     with needs_serve_extra():
-        from hiercos.serve import queue_text, review_rows, served_model, tasks
+        from hiercos.serve import queue_text, served_model, tasks
     opened, config = open_model(model, device_options, loading, batch_size=None, workers=0)
     if opened.kind == "vectors":
         raise OptionError(f"{model}: expected a model of texts or images, nobody can review vectors")
@@ -72,8 +72,8 @@ def _write_suspects(
 ) -> None:
     """Write the contradicted labels as CSV."""
     from hiercos.data import completed, load_dataset
+    from hiercos.evaluation import suspects
     from hiercos.records import Record
-    from hiercos.serve import suspects
 
     files = opened_model_folder(model)
     stored = loading.load(files)
