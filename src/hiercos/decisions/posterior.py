@@ -118,6 +118,11 @@ class Posterior:
         return descendant_sums(node_values(self.classes, self.taxonomy), self.taxonomy)
 
     @property
+    def each_node(self) -> NDArray[np.floating]:
+        """Probability of each node for itself, shape (M, N): the marginals, if there are any."""
+        return self.nodes if self.marginals is None else self.marginals
+
+    @property
     def logs(self) -> Floats:
         """Natural logarithm of each class's probability, shape (M, C), finite if computed from scores."""
         if self.temperature is None:

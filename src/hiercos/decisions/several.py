@@ -78,7 +78,7 @@ class Several(NodeRule):
             )
         return replace(self, confidence=given.get("confidence"), precision=given.get("target_precision"))
 
-    def fitted_to(self, marginals: Floats, sets: IntArray, taxonomy: Taxonomy) -> "Several":
+    def fitted_to(self, marginals: NDArray[np.floating], sets: IntArray, taxonomy: Taxonomy) -> "Several":
         """The rule with thresholds from M held-out samples.
 
         Args:
@@ -97,6 +97,10 @@ class Several(NodeRule):
             at_precisions=tuple(tuple(least_precise(pairs, wanted) for pairs in levels) for wanted in PRECISIONS),
         )
 
+    def like(self, other: "Several") -> "Several":
+        """The rule with the parameters of another one."""
+        return replace(self, **other.parameters)
+
     def level_thresholds(self, height: int) -> Floats:
         """Threshold of each level, shape (H,)."""
         if self.confidence is not None:
@@ -111,8 +115,7 @@ class Several(NodeRule):
     def chosen(self, posterior: Posterior) -> NDArray[np.bool_]:
         """Mask of the nodes of each answer, shape (M, N): with a node, all above it."""
         taxonomy = posterior.taxonomy
-        marginals = posterior.nodes if posterior.marginals is None else posterior.marginals
-        likely = marginals >= self.level_thresholds(taxonomy.height)[taxonomy.depths - 1]
+        likely = posterior.each_node >= self.level_thresholds(taxonomy.height)[taxonomy.depths - 1]
         chosen: NDArray[np.bool_] = ancestor_sums(likely.astype(np.float64), taxonomy) == taxonomy.ancestor_counts
         return chosen
 
@@ -124,14 +127,13 @@ class Several(NodeRule):
 
     def __call__(self, posterior: Posterior) -> Decision:
         """The most probable of the deepest chosen nodes of each sample, else the root."""
-        marginals = posterior.nodes if posterior.marginals is None else posterior.marginals
-        values = np.where(self.deepest(posterior), marginals, -1.0)
+        values = np.where(self.deepest(posterior), posterior.each_node, -1.0)
         nodes = np.where(values.max(axis=1, initial=-1.0) >= 0, values.argmax(axis=1), ROOT)
         return self.decision(nodes, posterior)
 
 
 def level_pairs(
-    marginals: Floats, right: NDArray[np.bool_], known: NDArray[np.bool_], nodes: NDArray[np.bool_]
+    marginals: NDArray[np.floating], right: NDArray[np.bool_], known: NDArray[np.bool_], nodes: NDArray[np.bool_]
 ) -> Pairs:
     """The known pairs of M samples and the nodes of a level, a mask of shape (N,)."""
     counted = known[:, nodes]

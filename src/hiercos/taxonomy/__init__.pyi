@@ -45,6 +45,7 @@ from .labels.codec import other_path_sign as other_path_sign
 from .labels.codec import path_texts as path_texts
 from .labels.codec import taxonomy_from_levels as taxonomy_from_levels
 from .labels.codec import taxonomy_of_labels as taxonomy_of_labels
+from .labels.reader import SET_SIGN as SET_SIGN
 from .labels.reader import LabelReader as LabelReader
 from .labels.reader import SampleLabels as SampleLabels
 from .labels.reader import inner_label_notes as inner_label_notes
