@@ -125,6 +125,13 @@ class Several(NodeRule):
         last: NDArray[np.bool_] = chosen & (descendant_sums(chosen.astype(np.float64), posterior.taxonomy) == 1)
         return last
 
+    def sets(self, posterior: Posterior) -> list[list[int]]:
+        """Nodes of each answer, without those above others of it, the most probable first."""
+        rows, nodes = np.nonzero(self.deepest(posterior))
+        order = np.lexsort((nodes, -posterior.each_node[rows, nodes], rows))
+        ends = np.searchsorted(rows, np.arange(1, len(posterior)))
+        return [part.tolist() for part in np.split(nodes[order], ends)] if len(posterior) else []
+
     def __call__(self, posterior: Posterior) -> Decision:
         """The most probable of the deepest chosen nodes of each sample, else the root."""
         values = np.where(self.deepest(posterior), posterior.each_node, -1.0)

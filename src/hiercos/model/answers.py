@@ -74,18 +74,11 @@ def answer_columns(
 
 def _several_columns(batch: InputBatch, posterior: Posterior, rule: Several) -> AnswerColumns:
     """Sets of nodes as columns; see `answer_columns`."""
-    taxonomy, marginals = posterior.taxonomy, posterior.each_node
-    rows, nodes = np.nonzero(rule.deepest(posterior))
-    order = np.lexsort((nodes, -marginals[rows, nodes], rows))
-    answers: list[list[Answer]] = [[] for _ in range(len(batch))]
-    for row, node, confidence in zip(
-        rows[order].tolist(), nodes[order].tolist(), rounded_values(marginals[rows, nodes][order]), strict=True
-    ):
-        own = {
-            "path": taxonomy.path_text(node),
-            "class": taxonomy.names[node] if taxonomy.child_counts[node] == 0 else "",
-        }
-        answers[row].append({**own, **({"id": taxonomy.ids[node]} if taxonomy.ids else {}), "confidence": confidence})
+    taxonomy = posterior.taxonomy
+    answers: list[list[Answer]] = []
+    for row, nodes in enumerate(rule.sets(posterior)):
+        values = rounded_values(posterior.each_node[row, nodes])
+        answers.append([_set_entry(taxonomy, node, value) for node, value in zip(nodes, values, strict=True)])
     return {
         "row": list(batch.numbers),
         **_shown(batch.inputs, np.arange(len(batch))),
@@ -93,6 +86,13 @@ def _several_columns(batch: InputBatch, posterior: Posterior, rule: Several) -> 
         "confidence": [f" {SET_SIGN} ".join(str(each["confidence"]) for each in found) for found in answers],
         "answers": answers,
     }
+
+
+def _set_entry(taxonomy: Taxonomy, node: int, confidence: float | None) -> Answer:
+    """One node of a set."""
+    name = taxonomy.names[node] if taxonomy.child_counts[node] == 0 else ""
+    identified = {"id": taxonomy.ids[node]} if taxonomy.ids else {}
+    return {"path": taxonomy.path_text(node), "class": name, **identified, "confidence": confidence}
 
 
 def _columns(rows: Sequence[Answer]) -> AnswerColumns:

@@ -37,6 +37,7 @@ from .graph import NodeLists as NodeLists
 from .growth import TaxonomyChange as TaxonomyChange
 from .growth import taxonomy_change as taxonomy_change
 from .labels.codec import LabelCodec as LabelCodec
+from .labels.codec import are_sets as are_sets
 from .labels.codec import label_array as label_array
 from .labels.codec import label_codec as label_codec
 from .labels.codec import level_names as level_names
