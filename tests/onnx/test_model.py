@@ -33,7 +33,7 @@ from onnx_exports import TEXTS, of_energies, of_images, of_texts, of_vectors
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = [line for line in (ROOT / "requirements-onnx.txt").read_text().splitlines() if not line.startswith("#")]
-SECTION = (ROOT / "docs" / "export.md").read_text(encoding="utf-8").partition("## Without torch")[2]
+SECTION = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8").partition("## Without torch")[2]
 WITHOUT_TORCH = """
 import json, sys
 commands, absent = map(json.loads, sys.argv[1:])

@@ -74,7 +74,7 @@ class Several(NodeRule):
         if others or len(given) > 1 or not isinstance(given.get("confidence", 0.5), float | int):
             name = (others or sorted(given))[-1]
             raise RuleParameterError(
-                "{}: expected one confidence or a target_precision of a model of several labels", name
+                "{}: expected one {} or a {} of a model of several labels", name, "confidence", "target_precision"
             )
         return replace(self, confidence=given.get("confidence"), precision=given.get("target_precision"))
 

@@ -78,7 +78,7 @@ class OnnxExport:
         """The bytes of the file."""
         model = type(self.graph)()
         model.CopyFrom(self.graph)
-        model.doc_string = "Written by hiercos export; see docs/export.md."
+        model.doc_string = "Written by hiercos export; see docs/deploy.md."
         onnx_library("onnx").helper.set_model_props(model, self.description.properties())
         return sealed(serialized(model))
 
