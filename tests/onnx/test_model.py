@@ -204,15 +204,6 @@ def test_what_the_graph_does_not_take_is_one_sentence() -> None:
         InferenceConfig(batch_size=-2)
 
 
-def test_the_files_of_a_text_model_are_found_under_another_name_too(tmp_path: Path) -> None:
-    for file in of_texts().export.write(tmp_path / "model.onnx"):
-        file.rename(tmp_path / file.name.replace("model", "other"))
-    assert OnnxModel.load(tmp_path / "other.onnx").text_map is not None
-    next(tmp_path.glob("other.text-*.safetensors")).write_bytes(b"")
-    with pytest.raises(OnnxError, match=r"other\.text-.{8}\.safetensors: not the file that was written with oth"):
-        OnnxModel.load(tmp_path / "other.onnx")
-
-
 def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(OnnxError, match="expected a file, this is a folder"):
         OnnxModel.load(tmp_path)

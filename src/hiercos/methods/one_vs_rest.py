@@ -17,7 +17,7 @@ from hiercos.methods.linear.node_problems import NodeMargins, NodeProblems
 from hiercos.methods.linear.sibling_problems import TreeWeights
 from hiercos.methods.linear.solved_weights import SolvedWeights
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, Solved
+from hiercos.methods.solver import LabelledFeatures, Solved, Solver
 from hiercos.methods.table import MethodError
 from hiercos.taxonomy import Taxonomy
 
@@ -96,7 +96,7 @@ class OneVsRestHead(SolvedWeights):
 
 
 @dataclass(eq=False)
-class OneVsRestSolver:
+class OneVsRestSolver(Solver):
     """Solves the problem of each node on its own; strength and lines are chosen in the first call, then kept.
 
     Attributes:
@@ -104,6 +104,8 @@ class OneVsRestSolver:
         strength: inverse strength of the penalty; None before it is chosen.
         lines: slope and offset by level, from 0, that turn margins into log-odds; None before they are chosen.
     """
+
+    chosen = ("strength", "lines")
 
     head: OneVsRestHead
     strength: float | None
@@ -131,11 +133,6 @@ class OneVsRestSolver:
         self.lines, _ = _fitted(problem.margins(solved, val), problem.taxonomy.height)
         self._set(problem, solved)
         return Solved(f"C {strength:g}" if tried else "")
-
-    def again(self, train: LabelledFeatures, chosen: "OneVsRestSolver", *, seed: int) -> None:
-        """See `Solver`."""
-        self.strength, self.lines = chosen.strength, chosen.lines
-        self(train, None, seed=seed)
 
     def _set(self, problem: NodeProblems, solved: TreeWeights) -> None:
         lines = np.array(self.lines, np.float32)[problem.taxonomy.depths - 1]  # (N, 2)

@@ -131,7 +131,7 @@ def test_evaluate_measures_sets(solved: Path, capsys: pytest.CaptureFixture[str]
     [
         (["--top", "2"], "expected no top, explain or level_confidences"),
         (["--explain"], "expected no top, explain or level_confidences"),
-        (["--target-containment", "0.9"], "--target-containment: expected one confidence or a --target-precision"),
+        (["--target-containment", "0.9"], "--target-containment: expected one --confidence or a --target-precision"),
     ],
 )
 def test_what_a_set_does_not_have_is_an_error(
