@@ -143,7 +143,7 @@ def test_what_a_set_does_not_have_is_an_error(
 
 
 def test_the_estimator_has_the_model_and_the_answers_of_the_command(folder: Path, solved: Path) -> None:
-    rows = list(csv.DictReader((folder / "texts.csv").open()))
+    rows = list(csv.DictReader((folder / "texts.csv").read_text().splitlines()))
     texts, labels = [row["text"] for row in rows], [{*row["label"].split(" | ")} for row in rows]
     estimator = HierarchicalClassifier(str(folder / "graph.csv")).fit(texts, labels)
     command = ["train", str(folder / "unsplit.csv"), "--taxonomy", str(folder / "graph.csv"), "--no-test"]
