@@ -13,8 +13,7 @@ from starlette.requests import Request
 from hiercos.data import InputBatch, Source, read_inputs
 from hiercos.errors import FaultsError
 from hiercos.model import IN_JSON_ALONE, AnswerColumns, with_kept_columns
-from hiercos.serve.errors import ServeError
-from hiercos.serve.limits import Limits
+from hiercos.serve.limits import Limits, ServeError
 from hiercos.serve.served_model import ServedModel
 from hiercos.storage import csv_text
 
