@@ -75,7 +75,8 @@ def train(
         if settings.folds:
             data = without_validation(data, settings)
         rows, images = len(data.dataset.training_rows), data.dataset.kind == "images"
-        settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images)
+        several = data.dataset.label_sets is not None
+        settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images, several=several)
         run = Run(fabric, data, fingerprint, settings, folder, tuple(rules), temperature, resume, callback)
         return finished(run) or _trained(run)
 
