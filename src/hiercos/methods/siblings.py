@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from hiercos.methods.linear.linear_svm import ENOUGH_TO_CHOOSE_STRENGTH
 from hiercos.methods.linear.logistic import lowest
 from hiercos.methods.linear.sibling_problems import NodeWeights, SiblingProblem, TreeWeights, tree_of_parents
 from hiercos.methods.linear.solved_weights import SolvedWeights
+from hiercos.methods.linear.tree_search import FamilyWeights, TreeSearch
 from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, Solved
 from hiercos.methods.table import MethodError
@@ -47,7 +49,8 @@ def siblings(taxonomy: Taxonomy, in_features: int, *, strength: float | None = N
     head = SiblingHead(in_features, taxonomy)
     loss, node_scores = CrossEntropyLoss(taxonomy), SummedProbabilities(taxonomy)
     solver = SiblingSolver(head, strength)
-    return Method(head, loss, nn.Identity(), node_scores, contributions=head.contributions, solver=solver)
+    parts = {"contributions": head.contributions, "search": head.search, "solver": solver}
+    return Method(head, loss, nn.Identity(), node_scores, **parts)
 
 
 class SiblingHead(SolvedWeights):
@@ -96,6 +99,17 @@ class SiblingHead(SolvedWeights):
     def family(self) -> Tensor | None:
         """Parent of each node of the tree plus 1, shape (K,), if some had no training rows."""
         return None if bool(self.seen.all()) else torch.from_numpy(self.tree.parents + 1)
+
+    @cached_property
+    def families(self) -> FamilyWeights:
+        """The weights by family, for a search."""
+        matrix = self.matrix if self.values.ndim == 1 else self.values.cpu().numpy()
+        return FamilyWeights(self.tree, matrix, self.bias.cpu().numpy(), self.seen.cpu().numpy())
+
+    def search(self, features: Any) -> TreeSearch:
+        """A search for the nodes of samples, dense or sparse CSR, shape (M, F)."""
+        places = tree_of_parents(self.taxonomy, self.parents.cpu().numpy())[1][: self.taxonomy.num_nodes]
+        return TreeSearch(self.families, self.tree, places, features)
 
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""

@@ -13,7 +13,8 @@ from typing import Any, Literal, get_type_hints
 from hiercos.checks import fits, kind_fault
 from hiercos.encoders import PRECISIONS, Augment, Border, Precision
 from hiercos.errors import FaultsError, suggestion
-from hiercos.methods import DEFAULT, FINE_TUNED_DEFAULT, METHODS
+from hiercos.methods import DEFAULT, FINE_TUNED_DEFAULT, MANY_CLASSES, MANY_CLASSES_DEFAULT, METHODS
+from hiercos.taxonomy import Taxonomy
 
 MOST_IN_BATCH = {False: 256, True: 64}  # default batch size on many samples, with a frozen and with a trained backbone
 PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/training.md
@@ -271,6 +272,12 @@ def parsed(name: str, text: str) -> Any:
 def trained_method(method: str, *, trains_backbone: bool) -> str:
     """Name of the method that is trained; the default is another one where a backbone is trained."""
     return FINE_TUNED_DEFAULT if trains_backbone and method == DEFAULT else method
+
+
+def method_for(method: str, taxonomy: Taxonomy) -> str:
+    """Name of the method that is trained; the default is another one where a tree has many classes."""
+    many = taxonomy.is_tree and taxonomy.num_classes >= MANY_CLASSES
+    return MANY_CLASSES_DEFAULT if many and method == DEFAULT else method
 
 
 def with_options(

@@ -21,7 +21,7 @@ from hiercos.training.fits import Run, Trained, final_fit, first_fit, without_va
 from hiercos.training.learnable import learnable_features
 from hiercos.training.loop import TrainingCallback
 from hiercos.training.run_records import finished, tested
-from hiercos.training.settings import Settings
+from hiercos.training.settings import Settings, method_for
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -67,6 +67,7 @@ def train(
     if isinstance(data, Dataset):
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
     fingerprint = data.dataset.fingerprint
+    settings = replace(settings, method=method_for(settings.method, data.taxonomy))
     if data.dataset.candidates is not None:
         data = drawn_candidates(_fixed(data), lambda part: _model_of(part, settings, fabric))
     data = learnable_features(data, settings)
