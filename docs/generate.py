@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from hiercos.cli.app import app
+from hiercos.decisions import RULES
 from hiercos.methods import METHODS
 from hiercos.metrics.classes import metric_class
 from hiercos.metrics.suite import metric_function
@@ -140,6 +141,26 @@ def search_table() -> str:
     return table(["option", "drawn from"], *rows)
 
 
+def rule_table() -> str:
+    """The decision rules with their first sentences."""
+    return table(["rule", "answers with"], *([f"[`{name}`](rules.md#{name})", _summary(RULES[name])] for name in RULES))
+
+
+def rule_page() -> str:
+    """Every decision rule with its parameters."""
+    parts = [
+        "# Rules",
+        "`--rule NAME:parameter=value` and `hiercos.decisions.rule`. [Which one do I want?](decisions.md)",
+    ]
+    parts += [f"## {name}\n\n::: {RULES[name].__module__}.{RULES[name].__name__}" for name in RULES]
+    return "\n\n".join(parts)
+
+
+def _summary(item: Any) -> str:
+    """First paragraph of a docstring, as one line."""
+    return " ".join((inspect.getdoc(item) or "").partition("\n\n")[0].split())
+
+
 def command_page() -> str:
     """Every command with its arguments and options, as in its help."""
     parts = ["# Commands", "`hiercos COMMAND --help` prints the same."]
@@ -184,12 +205,14 @@ def pages() -> dict[str, str]:
         **{f"methods/{page_of(module)}.md": method_page(module, names) for module, names in method_modules().items()},
         **{f"metrics/{page}.md": metric_page(page) for page in sorted(metrics)},
         "commands.md": command_page(),
+        "rules.md": rule_page(),
     }
 
 
 TABLES: dict[str, Callable[[], str]] = {
     "methods": method_table,
     "metrics": lambda: metric_table([spec for spec in METRICS if spec.page]),
+    "rules": rule_table,
     "search": search_table,
 }
 

@@ -143,7 +143,8 @@ def test_facts_examples_and_nodes_are_told(toy: ServedModel) -> None:
         assert paths == ["pet", "pet > cat", "pet > dog"]
         assert [n["name"] for n in client.get("/taxonomy", params={"search": "A"}).json()["items"]] == ["cat", "car"]
         nested = client.get("/taxonomy", params={"form": "label-studio"}).json()["items"]
-        assert [each["value"] for each in nested[0]["items"]] == ["cat", "dog"]
+        leaves = [{"value": name, "isLeaf": True} for name in ("cat", "dog")]
+        assert nested[0] == {"value": "pet", "isLeaf": False, "children": leaves}
         assert client.get("/model", params={"model": "third"}).json() == {
             "error": "there is no model of this name; there are: toy, second"
         }

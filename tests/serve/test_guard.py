@@ -31,6 +31,19 @@ def test_a_request_that_does_not_belong_here_is_refused(
     assert sentence in answer.json()["error"]
 
 
+def test_a_site_that_is_allowed_may_call_and_ask_before_it_does(toy: ServedModel) -> None:
+    site = {"Origin": "http://labels:8080"}
+    with client_of(toy, origins="http://labels:8080", token="secret") as client:
+        asked = client.options("/predict", headers=site)
+        answer = client.get("/model", headers={**site, "Authorization": "Bearer secret"})
+        refused = client.options("/predict", headers={"Origin": "http://other:8080"})
+    assert (asked.status_code, answer.status_code, refused.status_code) == (204, 200, 403)
+    assert (
+        answer.headers["access-control-allow-origin"] == asked.headers["access-control-allow-origin"] == site["Origin"]
+    )
+    assert "authorization" in asked.headers["access-control-allow-headers"]
+
+
 def test_the_host_that_is_listened_on_is_known_in_brackets(toy: ServedModel) -> None:
     app = create_app(Service({"toy": toy}, host="FE80::1"))
     with TestClient(app, base_url="http://[fe80::1]:8000") as client:

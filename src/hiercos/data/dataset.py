@@ -57,6 +57,8 @@ class Dataset:
         weights: weight of each sample in training, shape (M,), above 0; None for equal weights.
         candidates: nodes of which each sample has one, shape (M, K), -1 for none; None if every label is known. The
             node of a sample with several is at or above them all.
+        numbers: row of each sample in its file as messages count it, shape (M,); None for data that are not read from
+            rows.
         purpose: purpose of the data: "compare" needs test samples, "train" none, and "extend", for a model that is
             trained already, no more than one training label; "test" needs test samples alone.
 
@@ -77,6 +79,7 @@ class Dataset:
     purpose: Purpose = "compare"
     weights: Floats | None = None
     candidates: IntArray | None = None
+    numbers: IntArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", read_only(np.asarray(self.nodes, dtype=np.int64)))
@@ -149,7 +152,7 @@ class Dataset:
 
     def take(self, rows: IntArray) -> Self:
         """The data set of some rows, in this order, with their labels, sets of labels, splits and weights."""
-        optional = ("label_sets", "weights", "candidates")
+        optional = ("label_sets", "weights", "candidates", "numbers")
         changed: dict[str, Any] = {name: each[rows] for name in optional if (each := getattr(self, name)) is not None}
         return replace(self, inputs=self.inputs.take(rows), nodes=self.nodes[rows], split=self.split[rows], **changed)
 

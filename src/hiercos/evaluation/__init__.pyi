@@ -1,6 +1,7 @@
 from .answer_analysis import Analysis as Analysis
 from .answer_analysis import Mistake as Mistake
 from .answer_analysis import analyse as analyse
+from .answer_analysis import worst_rows as worst_rows
 from .answer_rows import AnswerTable as AnswerTable
 from .answer_rows import answer_rows as answer_rows
 from .crosswalk_tables import CrosswalkTable as CrosswalkTable

@@ -1,8 +1,8 @@
 """A linear one-vs-rest model at each inner node of a tree, over its children, with sparse weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from hiercos.methods.linear.sibling_problems import NodeWeights, SiblingProblem,
 from hiercos.methods.linear.solved_weights import SolvedWeights
 from hiercos.methods.linear.tree_search import FamilyWeights, TreeSearch
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, Solved
+from hiercos.methods.solver import LabelledFeatures, Solved, Solver
 from hiercos.methods.table import MethodError
 from hiercos.taxonomy import IntArray, Taxonomy
 
@@ -49,8 +49,8 @@ def siblings(taxonomy: Taxonomy, in_features: int, *, strength: float | None = N
     head = SiblingHead(in_features, taxonomy)
     loss, node_scores = CrossEntropyLoss(taxonomy), SummedProbabilities(taxonomy)
     solver = SiblingSolver(head, strength)
-    parts = {"contributions": head.contributions, "search": head.search, "solver": solver}
-    return Method(head, loss, nn.Identity(), node_scores, **parts)
+    method = Method(head, loss, nn.Identity(), node_scores, contributions=head.contributions, solver=solver)
+    return replace(method, search=head.search)
 
 
 class SiblingHead(SolvedWeights):
@@ -133,7 +133,7 @@ class SiblingHead(SolvedWeights):
 
 
 @dataclass(eq=False)
-class SiblingSolver:
+class SiblingSolver(Solver):
     """Solves the problem of each inner node on its own, on the rows below it.
 
     Strength and temperatures are chosen in the first call; later calls keep them.
@@ -147,6 +147,7 @@ class SiblingSolver:
     head: SiblingHead
     strength: float | None
     inverses: dict[int, float] | None = None
+    chosen: ClassVar = ("strength", "inverses")
 
     def __call__(
         self,
@@ -162,17 +163,6 @@ class SiblingSolver:
         self.strength, self.inverses = self.strength or USUAL_STRENGTH, self.inverses or {}
         self._set(problem, problem.assembled(problem.solve(problem.families, self.strength)))
         return Solved()
-
-    def again(
-        self,
-        train: LabelledFeatures,
-        chosen: "SiblingSolver",
-        *,
-        seed: int,
-    ) -> None:
-        """See `Solver`."""
-        self.strength, self.inverses = chosen.strength, chosen.inverses
-        self(train, None, seed=seed)
 
     def _choose(self, problem: SiblingProblem, val: LabelledFeatures) -> Solved:
         """Set the head with the strength and the temperatures of the smallest log-loss on validation samples.

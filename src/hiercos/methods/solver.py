@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +44,12 @@ class Solved:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-class Solver(Protocol):
+class Solver(ABC):
     """Finds the weights of a head."""
 
+    chosen: ClassVar[tuple[str, ...]] = ()  # names of the attributes that the first call chooses, and later ones keep
+
+    @abstractmethod
     def __call__(self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int) -> Solved:
         """Set the weights of the head.
 
@@ -55,14 +59,11 @@ class Solver(Protocol):
             seed: seed of everything random.
         """
 
-    def again(self, train: LabelledFeatures, chosen: Any, *, seed: int) -> None:
-        """Set the weights of the head with the settings that another solver of the same method has chosen.
-
-        Args:
-            train: samples to learn from, which may be more than those of the choice, and have other features.
-            chosen: the other solver.
-            seed: seed of everything random.
-        """
+    def again(self, train: LabelledFeatures, earlier: Solver, *, seed: int) -> None:
+        """Set the weights with what another solver of the same method has chosen, on samples that may be others."""
+        for name in self.chosen:
+            setattr(self, name, getattr(earlier, name))
+        self(train, None, seed=seed)
 
 
 def folds(labels: IntArray, count: int, seed: int) -> list[NDArray[np.bool_]]:

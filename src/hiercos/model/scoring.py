@@ -152,9 +152,8 @@ def _search(model: Model, samples: Samples) -> NodeSearch:
     """A search for the nodes of samples."""
     assert model.search is not None
     parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
-    found = stacked_features(
-        [torch.empty(0, model.in_features), *map(model.features, samples.batches(parts))][bool(parts) :]
-    )
+    features = [model.features(batch) for batch in samples.batches(parts)]
+    found = stacked_features(features or [torch.empty(0, model.in_features)])
     search: NodeSearch = model.search(found.cpu().numpy() if isinstance(found, Tensor) else found)
     return search
 
@@ -190,16 +189,11 @@ def evaluate_scores(
     Returns:
         Scores and metrics, nan without samples.
     """
-    from hiercos.metrics import SuiteSums, default_suite, suite_names
+    from hiercos.metrics import default_suite, suite_names
     from hiercos.metrics.functional import average_precision
 
     if model.searches and len(data):
-        scores = sample_scores(fabric, model, data)
-        posterior = scores.posterior(model.taxonomy, 1.0)
-        assert isinstance(posterior, SearchedPosterior)
-        values = searched_values(posterior, data.labels.cpu())
-        sums = SuiteSums.of(values, data.labels.cpu(), model.taxonomy)
-        return Evaluation(scores, {name: float(value) for name, value in sums.means(model.taxonomy).items()})
+        return _searched_evaluation(model, sample_scores(fabric, model, data), data.labels.cpu())
     if not len(data):
         unknown = dict.fromkeys(suite_names(model.taxonomy), math.nan)
         return Evaluation(sample_scores(fabric, model, data), unknown)
@@ -228,6 +222,15 @@ def evaluate_scores(
     return Evaluation(ClassScores(*(_gathered(fabric, table).numpy() for table in tables)), metrics)
 
 
+def _searched_evaluation(model: Model, scores: ClassScores, labels: Tensor) -> Evaluation:
+    from hiercos.metrics import SuiteSums
+
+    posterior = scores.posterior(model.taxonomy, 1.0)
+    assert isinstance(posterior, SearchedPosterior)
+    sums = SuiteSums.of(searched_values(posterior, labels), labels, model.taxonomy)
+    return Evaluation(scores, {name: float(value) for name, value in sums.means(model.taxonomy).items()})
+
+
 def searched_values(posterior: SearchedPosterior, labels: Tensor) -> Tensor:
     """The suite's values of samples whose likeliest classes are searched for, shape (M, K), by probability.
 
@@ -248,7 +251,7 @@ def searched_values(posterior: SearchedPosterior, labels: Tensor) -> Tensor:
         parts.append(listed_values(classes, logs, labels[own], taxonomy, losses))
     values = torch.cat(parts)
     rows = np.unique(np.linspace(0, len(labels) - 1, min(ORDERED, len(labels))).astype(np.int64))
-    unknown = torch.from_numpy(values[torch.from_numpy(rows)].isnan().all(dim=0).numpy())
+    unknown = values[rows].isnan().all(dim=0)
     for part in np.array_split(rows, -(-len(rows) * taxonomy.num_classes // MOST_PROBABILITIES)):
         batch = posterior.rows(part)
         found = suite_values(torch.from_numpy(batch.classes), labels[part], taxonomy)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,9 @@ from hiercos.onnx.format import (
     LEAVES,
     OnnxDescription,
     OnnxError,
-    TextMap,
     check_seal,
     onnx_library,
     read_description,
-    read_text_map,
 )
 from hiercos.records import variant_name
 from hiercos.taxonomy import Taxonomy
@@ -59,7 +57,6 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
 
     session: Any  # inference session of onnxruntime
     description: OnnxDescription  # description read from the file's metadata
-    text_map: TextMap | None = None  # map from texts to the graph's input; None for other kinds
     source: str = "the ONNX model"  # name of the model in messages
 
     @property
@@ -88,7 +85,7 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None) -> "OnnxModel":
-        """Load a model that `hiercos export` wrote, with the text feature file beside it if the model takes texts.
+        """Load a model that `hiercos export` wrote.
 
         Args:
             path: ONNX file.
@@ -103,9 +100,7 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
         if not file.is_file():
             found = "expected a file, this is a folder" if file.is_dir() else "there is no such file"
             raise OnnxError(f"{file}: {found}")
-        model = open_onnx_model(file.read_bytes(), source=str(file), threads=threads)
-        text_file = model.description.text_file
-        return model if text_file is None else replace(model, text_map=read_text_map(file, text_file))
+        return open_onnx_model(file.read_bytes(), source=str(file), threads=threads)
 
     def read_size(self, config: InferenceConfig | None) -> int:
         """Number of inputs to read at a time."""
@@ -181,13 +176,15 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
                 raise DataError(f"this model takes vectors of {width} features, got {vectors.shape[1]}")
             yield from (vectors[part.start : part.stop] for part in parts)
         else:
-            assert self.text_map is not None
-            yield from (self.text_map(inputs.values(part)) for part in parts)
+            text_map = self.description.text_map
+            assert text_map is not None
+            yield from (text_map(inputs.values(part)) for part in parts)
 
     def _rows_at_once(self) -> int:
         """Batch size of the graph; dense vectors of many n-grams are wide, so few of them are made at a time."""
-        if self.text_map is not None and self.text_map.components is None:
-            return max(1, min(GRAPH_BATCH_SIZES[self.kind], DENSE_NUMBERS // max(1, self.text_map.features.width)))
+        text_map = self.description.text_map
+        if text_map is not None and text_map.components is None:
+            return max(1, min(GRAPH_BATCH_SIZES[self.kind], DENSE_NUMBERS // max(1, text_map.features.width)))
         return GRAPH_BATCH_SIZES[self.kind]
 
     def _image_batches(self, images: Inputs, parts: Sequence[range], threads: int) -> Iterator[Float32Array]:
@@ -206,7 +203,6 @@ def open_onnx_model(
     content: bytes,
     *,
     source: str = "the ONNX model",
-    text_map: TextMap | None = None,
     threads: int | None = None,
 ) -> OnnxModel:
     """Open a model from the content of a file.
@@ -214,7 +210,6 @@ def open_onnx_model(
     Args:
         content: bytes of the file.
         source: name of the model in messages.
-        text_map: map from texts to the graph's input; None for other kinds.
         threads: number of threads, as in `OnnxModel.load`.
     """
     checked = check_seal(content, source)
@@ -231,4 +226,4 @@ def open_onnx_model(
         first = str(error).partition("\n")[0]
         raise OnnxError(f"{source}: onnxruntime cannot load it: {first}") from error
     description = read_description(properties, source, checked=checked)
-    return OnnxModel(session, description, text_map, source)
+    return OnnxModel(session, description, source)

@@ -40,11 +40,7 @@ class Service:
         self.review = review
         self.models, self.limits, self.token = dict(models), limits or Limits(), token
         self.load = load or (lambda name: self.models[name])
-        self.hosts = {
-            *HOSTS,
-            in_address(host).lower(),
-            *filter(None, self.limits.hosts.lower().replace(" ", "").split(",")),
-        }
+        self.hosts = {*HOSTS, in_address(host).lower()} | self.limits.names("hosts")
         self.telemetry, self.inference = Telemetry(), Inference(self.limits)
         self._loading = threading.Lock()
 

@@ -17,7 +17,7 @@ from hiercos.methods import DEFAULT, FINE_TUNED_DEFAULT, MANY_CLASSES, MANY_CLAS
 from hiercos.taxonomy import Taxonomy
 
 MOST_IN_BATCH = {False: 256, True: 64}  # default batch size on many samples, with a frozen and with a trained backbone
-PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/training.md
+PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/notes/training.md
 SMALLEST_BATCH, MIN_STEPS = 16, 20  # default batches are smaller for small data, so that an epoch has enough steps
 EFFORT = "normal"  # of methods that have it
 LEAST_STEPS = 300  # of a training whose length nothing tells
@@ -38,7 +38,7 @@ class Settings:
     Attributes:
         method: name in `hiercos.methods.METHODS`.
         options: options of the method by name.
-        rule: name of the decision rule; None for that of the method.
+        rule: decision rule, with parameters as "hf-beta:beta=0.5"; None for that of the method.
         epochs: exact number of passes over the training data; None for a training that `patience` ends.
         patience: epochs without a better top-1, HOPS or log-loss on validation before the rate falls and the training
             ends; None for 4, or for none with `epochs`.
@@ -57,7 +57,7 @@ class Settings:
         effort: effort of the default method: "quick" (linear heads alone), "normal" or "best"; None for "normal".
         published: whether width, dropout and other options are those of the paper unless they are given.
         refit: whether the final model learns from the validation samples, too: a method with a solver is solved
-            again, any other is trained again. "auto" for what gains (docs/training.md); always without such samples.
+            again, any other is trained again. "auto" for what gains; always without such samples.
         folds: parts of a cross-fitting that chooses and calibrates in place of the validation samples, from which every
             model then learns; None to validate, or for 3 parts where there are no such samples.
         targets: whether samples are set aside for an exact guarantee of the targets of back-off.
@@ -233,7 +233,7 @@ UNTYPED = ("options", "class_prior")  # fields whose values are checked where th
 FIELDS = tuple(entry.name for entry in dataclasses.fields(Settings))
 OWN_OPTIONS = {  # settings with an option of their own name in commands, and its help; `--set` takes all of them
     "method": "Method to train (see hiercos methods).",
-    "rule": "Decision rule (see docs/decisions.md).",
+    "rule": "Decision rule (see docs/decisions.md), with parameters as hf-beta:beta=0.5.",
     "epochs": "Exact number of passes over the training data; by default patience ends them.",
     "batch_size": "Samples in a batch.",
     "learning_rate": "Peak learning rate.",

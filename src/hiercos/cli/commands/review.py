@@ -45,7 +45,10 @@ def review(
     check_option("--for", for_, QUEUES)
     check_target("--output", output)
     if suspects:
-        _write_suspects(model, inputs, output, rows, columns=columns, loading=loading)
+        from hiercos.encoders import ReadConfig
+
+        config = ReadConfig(device_options.context())
+        _write_suspects(model, inputs, output, rows, columns=columns, config=config, loading=loading)
         return
     from hiercos.data import read_inputs
 
@@ -68,23 +71,22 @@ def review(
 
 
 def _write_suspects(
-    model: Path, data: str, output: Path, rows: int, *, columns: ColumnOptions, loading: LoadOptions
+    model: Path, data: str, output: Path, rows: int, *, columns: ColumnOptions, config: Any, loading: LoadOptions
 ) -> None:
     """Write the contradicted labels as CSV."""
-    from hiercos.data import completed, load_dataset
+    from hiercos.data import load_dataset
     from hiercos.evaluation import suspects
     from hiercos.records import Record
 
     files = opened_model_folder(model)
     stored = loading.load(files)
     record = Record.find(files, stored.rule.name)
-    if record is None or "backbone" in record.data or stored.kind == "images":
-        raise OptionError(
-            f"{model}: --suspects trains models again: expected a model of texts or vectors with a record"
-        )
-    given = load_dataset(data, taxonomy=stored.taxonomy, **asdict(columns), callback=checking_lines(), purpose="train")
-    dataset = completed(given)
-    found, paths = suspects(stored, dataset, dict(record.config), rows), stored.taxonomy.path_text
+    if record is None:
+        raise OptionError(f"{model}: --suspects trains models as this one was trained: expected a folder with a record")
+    dataset = load_dataset(
+        data, taxonomy=stored.taxonomy, **asdict(columns), callback=checking_lines(), purpose="train"
+    )
+    found, paths = suspects(stored, dataset, dict(record.config), rows, config), stored.taxonomy.path_text
     shown = [dataset.inputs.shown(each.row) for each in found]
     cells: list[list[Any]] = [["row", *(shown[0] if shown else []), *SUSPECT_COLUMNS]]
     for each, own in zip(found, shown, strict=True):
