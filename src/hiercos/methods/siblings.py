@@ -37,7 +37,8 @@ def siblings(taxonomy: Taxonomy, in_features: int, *, strength: float | None = N
     of their means. The strength is chosen from 2 in powers of two between 1/8 and 16; it is 2 with fewer than 200
     validation samples. Weights on n-grams below 0.03 are dropped. A label at an inner node teaches the models above
     it; a class without samples stands one margin below its siblings. The order of the classes is that of probabilities
-    alone: use a decision rule. Graphs are refused, and an ONNX export holds all weights, zeros too.
+    alone: use a decision rule. Graphs are refused, and an ONNX export holds all weights, zeros too. From 10,000 classes
+    on the likeliest classes are searched for, best first and exactly, see [many classes](../training.md#many-classes).
 
     Args:
         taxonomy: the tree.
