@@ -33,5 +33,6 @@ from .request import named_classes as named_classes
 from .searched_posterior import MOST_PROBABILITIES as MOST_PROBABILITIES
 from .searched_posterior import NodeSearch as NodeSearch
 from .searched_posterior import SearchedPosterior as SearchedPosterior
+from .several import Several as Several
 from .stopping import LeastCost as LeastCost
 from .stopping import information as information

@@ -38,6 +38,8 @@ class ClassScores:
     evidence: Table | None = None
     # share of the energy on the axis of each node, shape (M, N); None for other methods, or if not wanted
     energies: Table | None = None
+    # probability of each node for itself, shape (M, N), of a model of samples with several labels; None for others
+    marginals: Table | None = None
 
     @property
     def of_probabilities(self) -> Table:
@@ -55,17 +57,18 @@ class ClassScores:
             class_weights=class_weights,
             energies=self.energies,
             order=None if self.evidence is None else self.classes,
+            marginals=self.marginals,
         )
 
     def rows(self, chosen: Any) -> "ClassScores":
         """The scores of the chosen samples."""
-        others = (None if table is None else table[chosen] for table in (self.evidence, self.energies))
-        return ClassScores(self.classes[chosen], *others)
+        tables = {name: table for name, table in vars(self).items() if table is not None}
+        return ClassScores(**{name: table[chosen] for name, table in tables.items()})
 
     @classmethod
     def joined(cls, parts: Sequence["ClassScores"]) -> "ClassScores":
         """The scores of several batches, at least one, as one."""
-        names = [name for name in ("classes", "evidence", "energies") if getattr(parts[0], name) is not None]
+        names = [name for name, table in vars(parts[0]).items() if table is not None]
         return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
