@@ -32,6 +32,14 @@ class Decision:
         criterion: name of the values, such as "minus the expected tree distance".
         taxonomy: taxonomy of the nodes.
         guarantee: guarantee of these answers with its assumption, as a sentence; "" without one.
+
+    Example:
+        >>> from hiercos import Taxonomy
+        >>> from hiercos.decisions import Posterior, rule
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> sure = Posterior([[0.55, 0.40, 0.05], [0.95, 0.03, 0.02]], t)
+        >>> [t.path_text(int(node)) for node in rule("back-off", confidence=0.9)(sure).nodes]
+        ['pet', 'pet > cat']
     """
 
     nodes: IntArray
