@@ -12,6 +12,7 @@ import numpy as np
 
 from hiercos.decisions.chains import HeldOutChains
 from hiercos.decisions.posterior import Posterior
+from hiercos.decisions.searched_posterior import SearchedPosterior
 from hiercos.errors import FaultsError, listed
 from hiercos.registry import Registry
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
@@ -22,7 +23,16 @@ MOST_SHOWN = 3  # answers in the text of a decision
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decision:
-    """One node for each of M samples: a class, an inner node, or the root."""
+    """One node for each of M samples: a class, an inner node, or the root.
+
+    Example:
+        >>> from hiercos import Taxonomy
+        >>> from hiercos.decisions import Posterior, rule
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> sure = Posterior([[0.55, 0.40, 0.05], [0.95, 0.03, 0.02]], t)
+        >>> [t.path_text(int(node)) for node in rule("back-off", confidence=0.9)(sure).nodes]
+        ['pet', 'pet > cat']
+    """
 
     nodes: IntArray  # node of each answer, shape (M,); -1 for the root
     probabilities: Floats  # probability that the true class is at or below the answer, shape (M,)
@@ -193,6 +203,11 @@ class ClassRule(Rule):
 
     criterion: ClassVar[str]
 
+    @property
+    def by_probability(self) -> bool:
+        """Whether the values of the classes are in the order of their probabilities."""
+        return False
+
     @abstractmethod
     def class_values(self, posterior: Posterior) -> Floats:
         """Value of each class as the answer, shape (M, C), in at most one pass through the tree."""
@@ -206,6 +221,10 @@ class ClassRule(Rule):
 
     def __call__(self, posterior: Posterior) -> Decision:
         """The class with the highest value for each sample."""
+        if self.by_probability and isinstance(posterior, SearchedPosterior):
+            classes, logs = posterior.best(1)
+            leaves, first = posterior.taxonomy.leaves[classes[:, 0]], logs[:, 0]
+            return Decision(leaves, np.exp(first), first, self.criterion, posterior.taxonomy)
         values = self.allowed_values(posterior)
         return self._decision(values, values.argmax(axis=1), posterior)
 
@@ -220,10 +239,13 @@ class ClassRule(Rule):
 
     def short_list(self, posterior: Posterior, count: int) -> ShortList:
         """The answer, then the most probable other classes; see `Rule.short_list`."""
+        if self.by_probability and isinstance(posterior, SearchedPosterior):
+            classes, logs = posterior.best(min(count, posterior.taxonomy.num_classes))
+            return ShortList(classes, logs, np.exp(logs))
         values = self.allowed_values(posterior)
         answers = self._decision(values, values.argmax(axis=1), posterior)
         classes = listed_classes(answers.classes, posterior, count)
-        return ShortList(classes, *(np.take_along_axis(each, classes, axis=1) for each in (values, posterior.classes)))
+        return ShortList(classes, np.take_along_axis(values, classes, axis=1), posterior.of_classes(classes))
 
     def _decision(self, values: Floats, classes: IntArray, posterior: Posterior) -> Decision:
         best, probabilities = (
@@ -245,7 +267,7 @@ class NodeRule(Rule):
     def short_list(self, posterior: Posterior, count: int) -> ShortList:
         """The answer if it is a class, then the likeliest other classes; see `Rule.short_list`."""
         classes = listed_classes(self(posterior).classes, posterior, count)
-        probabilities = np.take_along_axis(posterior.classes, classes, axis=1)
+        probabilities = posterior.of_classes(classes)
         return ShortList(classes, probabilities, probabilities)
 
     def decision(self, nodes: IntArray, posterior: Posterior, values: Floats | None = None) -> Decision:
@@ -253,6 +275,13 @@ class NodeRule(Rule):
         probabilities = posterior.of_nodes(nodes)
         values = probabilities if values is None else values
         return Decision(nodes, probabilities, values, self.criterion, posterior.taxonomy)
+
+
+def check_order(rule: Rule, posterior: Posterior) -> None:
+    """Raise a `RuleError` for a rule that needs all classes of a posterior that has too many."""
+    if isinstance(posterior, SearchedPosterior) and isinstance(rule, ClassRule) and not rule.by_probability:
+        count = posterior.taxonomy.num_classes
+        raise RuleError(f"rule {rule.name!r} orders all {count:,} classes: expected none, auto or back-off")
 
 
 def listed_classes(answers: IntArray, posterior: Posterior, count: int) -> IntArray:
@@ -268,6 +297,12 @@ def listed_classes(answers: IntArray, posterior: Posterior, count: int) -> IntAr
     """
     if count == 1 and (answers >= 0).all():
         return answers[:, None]
+    if isinstance(posterior, SearchedPosterior):
+        likeliest = posterior.best(min(count, posterior.taxonomy.num_classes))[0]  # (M, count)
+        place = np.where(likeliest == answers[:, None], -1, np.arange(likeliest.shape[1]))  # the answer comes first
+        missing = (answers >= 0) & (place >= 0).all(axis=1)
+        likeliest[missing, -1], place[missing, -1] = answers[missing], -1
+        return np.take_along_axis(likeliest, np.argsort(place, axis=1, kind="stable"), axis=1)
     scores = listed_scores(answers, posterior)
     listed: IntArray = np.argsort(-scores, axis=1, kind="stable")[:, :count]
     if posterior.restricted:
