@@ -127,7 +127,7 @@ def add_predict(app: FastAPI, service: Service) -> None:
 
         def answers(batch: InputBatch, posterior: Posterior) -> list[dict[str, Any]]:
             found = answer_rows(batch, wanted.restricted(posterior), rule, **shown)
-            names = ("row", "class", "confidence", *["level"] * ("level" in found[0]))
+            names = {"row", "class", "confidence", "level", "answers"} & found[0].keys()
             service.telemetry.answers(served.name, {name: [each[name] for each in found] for name in names})
             return found
 
