@@ -23,7 +23,7 @@ from hiercos.data.splits import (
     completed_split,
 )
 from hiercos.errors import DataError, listed
-from hiercos.taxonomy import Floats, IntArray, Taxonomy, label_indices
+from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy, label_indices
 
 LEARNED = ("train", "val")  # splits whose labels are learned from
 MOST_SHOWN = 5  # names in a note
@@ -57,6 +57,8 @@ class Dataset:
         weights: weight of each sample in training, shape (M,), above 0; None for equal weights.
         candidates: nodes of which each sample has one, shape (M, K), -1 for none; None if every label is known. The
             node of a sample with several is at or above them all.
+        groups: name of the group of each sample, shape (M,), which no split or fold divides; None without groups.
+        times: time of each sample, shape (M,): a split that is chosen trains on the past; None to choose it by hash.
         purpose: purpose of the data: "compare" needs test samples, "train" none, and "extend", for a model that is
             trained already, no more than one training label; "test" needs test samples alone.
 
@@ -77,6 +79,8 @@ class Dataset:
     purpose: Purpose = "compare"
     weights: Floats | None = None
     candidates: IntArray | None = None
+    groups: AnyArray | None = None
+    times: Floats | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", read_only(np.asarray(self.nodes, dtype=np.int64)))
@@ -148,8 +152,8 @@ class Dataset:
         return bool((self.split == "").any())
 
     def take(self, rows: IntArray) -> Self:
-        """The data set of some rows, in this order, with their labels, sets of labels, splits and weights."""
-        optional = ("label_sets", "weights", "candidates")
+        """The data set of some rows, in this order, with all that belongs to each."""
+        optional = ("label_sets", "weights", "candidates", "groups", "times")
         changed: dict[str, Any] = {name: each[rows] for name in optional if (each := getattr(self, name)) is not None}
         return replace(self, inputs=self.inputs.take(rows), nodes=self.nodes[rows], split=self.split[rows], **changed)
 

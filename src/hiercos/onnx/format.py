@@ -3,12 +3,12 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import safetensors
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hiercos.checks import check_choice, fits, positive_fault
 from hiercos.data import Float32Array, Kind, PixelTransform
 from hiercos.decisions import HeldOutChains, Rule, rule_from_dict
-from hiercos.encoders import TextFeatures
+from hiercos.encoders import AnyTextFeatures, features_from_state
 from hiercos.errors import FaultsError
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
@@ -162,15 +162,15 @@ VALUES = "text_features"  # metadata key of the JSON values in the safetensors f
 
 @dataclass(frozen=True, eq=False)
 class TextMap:
-    """Map from texts to the input of the graph."""
+    """Map from texts, or rows of columns, to the input of the graph."""
 
-    features: TextFeatures  # map from texts to sparse vectors, shape (M, V)
+    features: AnyTextFeatures  # map to sparse vectors, shape (M, V)
     # directions of their projection, shape (F, V); None if the graph takes the vectors themselves
     components: NDArray[np.float32] | None = None
 
-    def __call__(self, texts: Sequence[str]) -> Float32Array:
-        """Dense input of the graph, shape (M, F) or (M, V)."""
-        vectors = self.features.transform(texts)
+    def __call__(self, inputs: Any) -> Float32Array:
+        """Dense input of the graph from texts or `ColumnInputs`, shape (M, F) or (M, V)."""
+        vectors = self.features.transform(inputs)
         dense = vectors.toarray() if self.components is None else vectors @ self.components.T
         return np.asarray(dense, dtype=np.float32)
 
@@ -225,6 +225,6 @@ def read_text_map(path: Path, expected: TextFile) -> TextMap:
         with safetensors.safe_open(str(files[0]), "numpy") as opened:
             values = json.loads(opened.metadata()[VALUES])
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-            return TextMap(TextFeatures.from_state(values, arrays), arrays.get("components"))
+            return TextMap(features_from_state(values, arrays), arrays.get("components"))
     except (safetensors.SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise OnnxError(f"{files[0]}: the text features cannot be read ({error})") from error

@@ -69,6 +69,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         options: options of the method, and settings that are no parameters, by name; see `Settings`.
         rule: decision rule, see the page on decision rules; None for that of the method.
         encoder: encoder of texts or images: "tfidf", a backbone, or "tfidf+NAME"; None for the usual one.
+        columns: kinds of columns of X by name, such as "text", "category" or "number"; the others are guessed.
         epochs: exact number of passes over the samples; None to train until held-out samples stop improving.
         batch_size: number of samples in a batch; None for 256, fewer for small data.
         learning_rate: peak of the learning rate; None for 0.003.
@@ -113,6 +114,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         options: Mapping[str, Any] | None = None,
         rule: str | None = None,
         encoder: str | None = None,
+        columns: Mapping[str, str] | None = None,
         epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
@@ -130,6 +132,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.options = options
         self.rule = rule
         self.encoder = encoder
+        self.columns = columns
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -146,8 +149,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Train on labelled samples.
 
         Args:
-            X: dense or sparse samples, shape (M, F); or M texts; or a DataFrame with a column `text`, or `path` of
-                images, or of numbers alone.
+            X: dense or sparse samples, shape (M, F); or M texts; or a DataFrame of numbers, or of a column `text`, or
+                `path` of images; or any other columns, as a DataFrame or a dict of sequences (docs/data.md).
             y: labels, shape (M,): names or ids of classes or inner nodes, paths such as `a > b > c`, or label indices
                 (see `label_indices`); or (M, L): one name per level with "", None or nan to the right of a sample's
                 last level. A sample labelled "root", or by a blank row, may be of any class and is not used.

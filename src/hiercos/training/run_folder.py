@@ -16,7 +16,7 @@ import numpy as np
 
 from hiercos import storage
 from hiercos.checks import json_object, schema_faults
-from hiercos.data import Inputs, read_npz
+from hiercos.data import ColumnInputs, Inputs, read_npz
 from hiercos.decisions import Posterior, Rule
 from hiercos.model import TAXONOMY, ClassScores, read_model_json, stored_calibration, stored_rule
 from hiercos.records import CHECKPOINT, MEMBERS, Record, RunError, holds_finished_run, refuse_finished_run
@@ -92,6 +92,8 @@ def _shown(inputs: Inputs, row: int) -> dict[str, str]:
     [value] = inputs.values([row])
     if inputs.kind == "images":
         return {"image": thumbnail(value)}
+    if isinstance(inputs, ColumnInputs):
+        value = inputs.sentence(row)
     return {"text": value if len(value) <= LONGEST_TEXT else value[: LONGEST_TEXT - 1] + "…"}
 
 

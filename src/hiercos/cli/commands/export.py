@@ -78,7 +78,7 @@ def export(
     from hiercos.paper import level_model
     from hiercos.training import read_report_inputs
 
-    if stored.kind == "texts" and options.start == "inputs":
+    if stored.kind in ("texts", "columns") and options.start == "inputs":
         check_target("--onnx", onnx.with_name(text_map_name(onnx, "0" * 8)))  # the second file has a longer name
     samples = None if options.data is None else held_out_samples(folder, stored, options.data, columns)
     if options.level is not None:

@@ -183,7 +183,7 @@ def predict(
     weights = by_row.weights(inputs, opened.taxonomy)
     bound = BoundRequest.of(answers.request(opened.taxonomy), opened.rule, opened.calibration, weights)
     kind = "vectors" if inputs.lower().endswith(".npz") and "vectors" in opened.kinds else opened.kind
-    unlabelled = read_inputs(inputs, kind=kind, **reading, callback=checking_lines())
+    unlabelled = read_inputs(inputs, kind=kind, columns=opened.columns, **reading, callback=checking_lines())
     say(*unlabelled.notes)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
     counts, is_counted = Counter[int | None](), table.counts_levels(bound.rule)

@@ -52,10 +52,10 @@ def review(
     with needs_serve_extra():
         from hiercos.serve import queue_text, review_rows, served_model, tasks
     opened, config = open_model(model, device_options, loading, batch_size=None, workers=0)
-    if opened.kind == "vectors":
-        raise OptionError(f"{model}: expected a model of texts or images, nobody can review vectors")
+    if opened.kind in ("vectors", "columns"):
+        raise OptionError(f"{model}: expected a model of texts or images, the queue has no {opened.kind}")
     reading = {name: asdict(columns)[name] for name in ("input_column", "root", "on_error")}
-    source = read_inputs(inputs, kind=opened.kind, **reading, callback=checking_lines())
+    source = read_inputs(inputs, kind=opened.kind, columns=opened.columns, **reading, callback=checking_lines())
     say(*source.notes)
     chosen = review_rows(opened.batches(source, config), rows, strategy, seed=seed)
     if for_ == "label-studio":
@@ -82,7 +82,8 @@ def _write_suspects(
         raise OptionError(
             f"{model}: --suspects trains models again: expected a model of texts or vectors with a record"
         )
-    given = load_dataset(data, taxonomy=stored.taxonomy, **asdict(columns), callback=checking_lines(), purpose="train")
+    reading = {**asdict(columns), "columns": stored.columns}
+    given = load_dataset(data, taxonomy=stored.taxonomy, **reading, callback=checking_lines(), purpose="train")
     dataset = completed(given)
     found, paths = suspects(stored, dataset, dict(record.config), rows), stored.taxonomy.path_text
     shown = [dataset.inputs.shown(each.row) for each in found]
