@@ -317,7 +317,9 @@ def _stacked(vectors: Sequence[AnyArray | None], name: str) -> AnyArray:
     ]:
         raise _CellError(wrong)
     nothing = np.full(width, np.nan, np.float32)
-    return np.array([nothing if vector is None else vector for vector in vectors], np.float32).reshape(-1, width)
+    return np.array([nothing if vector is None else vector for vector in vectors], np.float32).reshape(
+        len(vectors), width
+    )
 
 
 def _text(cell: Any) -> str:

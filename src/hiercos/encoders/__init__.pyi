@@ -6,6 +6,7 @@ from .batches import epoch_batches as epoch_batches
 from .columns import AnyTextFeatures as AnyTextFeatures
 from .columns import ColumnFeatures as ColumnFeatures
 from .columns import features_from_state as features_from_state
+from .columns import usual_scale as usual_scale
 from .device import DeviceContext as DeviceContext
 from .device import SingleDevice as SingleDevice
 from .device import available_device as available_device

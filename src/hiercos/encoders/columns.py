@@ -35,6 +35,7 @@ KNOTS = 16  # quantiles between which a number is interpolated
 MAPPED_KNOTS = 256  # quantiles that the numbers of a heavy-tailed column are mapped by
 HEAVY_TAIL = 6.0  # spread of 98% of the numbers over that of half of them; 3.4 of normal ones, 4.2 of exponential ones
 MOST_DENSE = 1024  # features up to which columns without texts are dense
+USUAL_SCALES = {"categories": 0.5, "numbers": 0.25}  # beside texts, unless held-out rows tell
 ALL_TEXTS, CATEGORIES, NUMBERS, SENTENCES = "all texts", "categories", "numbers", "sentence vectors"
 
 Embedded = Mapping[str, Float32Array]  # features of a backbone, shape (M, F), rows of nan for missing inputs, by column
@@ -295,6 +296,11 @@ class VectorBlock:
         return cls((name,), mean, length)
 
 
+def usual_scale(unit: str) -> float:
+    """Factor of a unit of blocks that was not weighed."""
+    return USUAL_SCALES.get(unit, 1.0)
+
+
 BLOCKS: dict[str, Any] = {block.kind: block for block in (TextBlock, CategoryBlock, NumberBlock, VectorBlock)}
 
 
@@ -323,7 +329,7 @@ class ColumnFeatures:
     Args:
         columns: kind of each column, those of roles included.
         blocks: features of the columns, which follow each other.
-        scales: factor of each `unit` of blocks, 1 for those that are not named.
+        scales: factor of each `unit` of blocks, the usual one for those that are not named.
     """
 
     columns: Mapping[str, str]
@@ -365,12 +371,14 @@ class ColumnFeatures:
         """Whether the features are dense: few of them, and no n-grams."""
         return self.width <= MOST_DENSE and not any(isinstance(block, TextBlock) for block in self.blocks)
 
+    def scale(self, unit: str) -> float:
+        """Factor of a unit of blocks."""
+        return self.scales.get(unit, usual_scale(unit))
+
     @property
     def factors(self) -> NDArray[np.float32]:
         """Factor of each feature, shape (V,)."""
-        return np.concatenate(
-            [np.full(block.width, self.scales.get(block.unit, 1.0), np.float32) for block in self.blocks]
-        )
+        return np.concatenate([np.full(block.width, self.scale(block.unit), np.float32) for block in self.blocks])
 
     def slices(self) -> Iterator[tuple[Block, slice]]:
         """Each block with its features."""
@@ -393,7 +401,7 @@ class ColumnFeatures:
             if isinstance(block, VectorBlock) and self.columns.get(block.unit) != VECTOR:
                 part = features[:, columns]
                 part = part.toarray() if sp.issparse(part) else np.asarray(part)
-                found[block.unit] = block.given(part / np.float32(self.scales.get(block.unit, 1.0)))
+                found[block.unit] = block.given(part / np.float32(self.scale(block.unit)))
         return found
 
     def words(self, row: ColumnInputs) -> tuple[list[str], sp.csr_matrix]:

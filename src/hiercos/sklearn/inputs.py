@@ -166,7 +166,7 @@ def known_inputs(estimator: Any, X: Any) -> Inputs:
 def raw_inputs(X: Any, columns: ColumnKinds | None = None) -> Inputs | None:
     """Texts, images by path, or columns, from a list or an array of texts, a DataFrame or a dict; None for numbers.
 
-    The kinds of columns are guessed but for the given ones. A DataFrame with one column called `text` or `path` has texts or images.
+    The kinds of columns are guessed but for the given ones. One column called `text` or `path` has texts or images.
 
     Example:
         >>> raw_inputs(["a cat", "a dog"]).kind, raw_inputs([[1.0, 2.0]])

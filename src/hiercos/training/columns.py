@@ -22,15 +22,17 @@ from hiercos.encoders import (
     embedded_features_of,
     frozen_encoder,
     mapped_features,
+    usual_scale,
 )
 from hiercos.errors import DataError
 from hiercos.methods import LabelledFeatures, Model
 from hiercos.taxonomy import IntArray
 
-FACTORS = (0.25, 0.5, 2.0)  # of a unit beside the others, tried one unit after the other
+FACTORS = (0.5, 2.0)  # of what a unit usually has, tried one unit after the other
 DROPPED = 0.0  # of the n-grams of all texts together, which repeat those of each
 LEAST_HELD_OUT = 100  # rows to weigh by; with fewer, all units weigh the same
-MOST_LEARNED, MOST_HELD_OUT = 4000, 2000  # rows to weigh by
+MOST_LEARNED, MOST_HELD_OUT = 2000, 1000  # rows to weigh by
+STRENGTH = 2.0  # of the linear models
 LEAST_GAIN = 0.002  # share of the loss that a factor must save
 
 
@@ -87,7 +89,7 @@ class _Weighing:
 
     Args:
         dataset: data set of columns.
-        features: features with all factors 1.
+        features: features with the usual factors.
         embedded: features of a backbone by column.
     """
 
@@ -105,7 +107,7 @@ class _Weighing:
         self.learned, self.held_out = parts
 
     def scales(self) -> dict[str, float]:
-        """Factors of the units other than 1: of each in turn the one with the least loss, beside those chosen."""
+        """Factors of the units other than the usual ones: of each in turn that of the least loss beside those chosen."""
         units = list(dict.fromkeys(block.unit for block in self.features.blocks))
         chosen: dict[str, float] = {}
         if len(units) < 2 or len(self.held_out) < LEAST_HELD_OUT:
@@ -113,17 +115,17 @@ class _Weighing:
         least = self.loss(chosen)
         for unit in units:
             together = any(len(block.columns) > 1 for block in self.features.blocks if block.unit == unit)
-            for factor in (*FACTORS, *[DROPPED] * together):
-                loss = self.loss({**chosen, unit: factor})
-                if loss < least * (1 - LEAST_GAIN):
-                    least, chosen = loss, {**chosen, unit: factor}
+            tried = [usual_scale(unit) * factor for factor in (*FACTORS, *[DROPPED] * together)]
+            losses = [self.loss({**chosen, unit: scale}) for scale in tried]
+            if min(losses) < least * (1 - LEAST_GAIN):
+                least, chosen = min(losses), {**chosen, unit: tried[losses.index(min(losses))]}
         return chosen
 
     def loss(self, scales: Mapping[str, float]) -> float:
         """Log-loss of a model of the scaled features on the held-out rows."""
-        factors = replace(self.features, scales=dict(scales)).factors
+        factors = replace(self.features, scales=dict(scales)).factors / self.features.factors
         learned, held_out = (_scaled(part, factors) for part in (self.learned, self.held_out))
-        model = Model(self.taxonomy, self.features.width, "siblings")
+        model = Model(self.taxonomy, self.features.width, "siblings", {"strength": STRENGTH})
         model.solve(learned, held_out, seed=0)
         scores = torch.from_numpy(model.array_scores(held_out.features))
         return float(cross_entropy(scores, torch.from_numpy(held_out.labels)))

@@ -287,7 +287,7 @@ def column_features(
     embedded = embedded or {}
     encoder = ColumnEncoder(fitted_columns(dataset, embedded, scales), frozen)
     shown = ", ".join(f"{unit} {scale:g}" for unit, scale in encoder.features.scales.items())
-    notes = (f"{dataset.source}: factors of the columns by held-out loss: {shown}; 1 for the others.",) if shown else ()
+    notes = (f"{dataset.source}: factors of the columns by held-out loss: {shown}.",) if shown else ()
     return Features(dataset, encoder.vectors(dataset.inputs, embedded), encoder, notes)
 
 
