@@ -75,12 +75,12 @@ def numbers(name: str) -> Split:
     data = {"digits": load_digits, "wine": load_wine, "breast cancer": load_breast_cancer, "iris": load_iris}[name](
         as_frame=True
     )
-    X, y = data.data, np.asarray(data.target)
-    centroids = np.stack([((X - X.mean()) / (X.std() + 1e-9))[y == label].mean() for label in np.unique(y)])
+    rows, y = data.data, np.asarray(data.target)
+    centroids = np.stack([((rows - rows.mean()) / (rows.std() + 1e-9))[y == label].mean() for label in np.unique(y)])
     branch = cut_tree(linkage(centroids, "average"), n_clusters=min(3, len(centroids) - 1))[:, 0]
     labels = np.array([f"branch {branch[label]} > class {label}" for label in y])
     is_test = np.random.default_rng(0).permutation(len(y)) < 0.3 * len(y)
-    return Split(X[~is_test], X[is_test], labels[~is_test].tolist(), labels[is_test].tolist())
+    return Split(rows[~is_test], rows[is_test], labels[~is_test].tolist(), labels[is_test].tolist())
 
 
 def ngrams() -> Any:
@@ -131,7 +131,7 @@ def report(title: str, split: Split, found: Mapping[str, tuple[NDArray[Any], flo
         low, high = np.quantile(gain, [0.025, 0.975])
         level = np.mean([one.split(" > ")[0] == other.split(" > ")[0] for one, other in zip(answer, true, strict=True)])
         print(
-            f"{name:40} top-1 {right[name].mean():.4f} ({low:+.4f} to {high:+.4f} of {reference}), level 1 {level:.4f}, {seconds:.0f} s",
+            f"{name:40} top-1 {right[name].mean():.4f} ({low:+.4f} to {high:+.4f}) level 1 {level:.4f} {seconds:.0f} s",
             flush=True,
         )
 

@@ -2,7 +2,7 @@
 
 So many of the training, validation and test rows, drawn with the seed 0, as listings.csv, and the whole tree as
 listings.json. With `--least` only categories with at least so many training rows; labels are paths, so that the file
-can then be read without the tree. docs/answers.md uses the default, docs/results.md `--rows 8000,1500,4000 --least 50`.
+can then be read without the tree. docs/notes/answers.md uses the default.
 """
 
 import argparse

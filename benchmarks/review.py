@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from hiercos.data import Dataset, InputBatch, load_dataset
+from hiercos.evaluation import STRATEGIES, review_rows
 from hiercos.metrics import functional as HF
 from hiercos.model import Classifier
-from hiercos.serve import STRATEGIES, review_rows
 from hiercos.training import Settings, train
 
 SETS = ("icd10cm:9", "icd10cm:11", "listings")

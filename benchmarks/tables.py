@@ -1,9 +1,8 @@
-"""Render the tables of the documentation from the records of finished runs in benchmarks/results.
+"""The records of finished runs in benchmarks/results, a JSON Lines file for each table, and the tables made of them.
 
-python benchmarks/tables.py                    # rewrite the tables in docs/
-python benchmarks/tables.py --check            # exit code 1 if a table is not what the records say
-python benchmarks/tables.py collect OUT TABLE  # copy the records of `hiercos compare --out OUT` to TABLE; records there
-                                               # of methods that are not in OUT are kept
+python benchmarks/tables.py collect OUT TABLE  # put the records of `hiercos compare --out OUT` into TABLE.jsonl; those
+                                               # there of methods that are not in OUT are kept
+python benchmarks/tables.py show WORDS...      # print a table; mkdocs puts it in place of <!-- results: WORDS... -->
 """
 
 import argparse
@@ -11,7 +10,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,29 +21,27 @@ from hiercos.evaluation import answer_rows, bootstrap_interval
 from hiercos.methods import METHODS
 from hiercos.metrics.table import metric_spec
 from hiercos.records import Record, read_records, variant_name
-from hiercos.report import Cell, Grid, Variant, comparison_results, learning_curve_results, markdown_table
+from hiercos.report import Cell, Grid, comparison_results, markdown_table
 from hiercos.storage import write
 
-ROOT = Path(__file__).parents[1]
-RESULTS, DOCS = ROOT / "benchmarks" / "results", ROOT / "docs"
-BLOCK = re.compile(r"(<!-- results: (?P<words>[^\n]+?) -->\n).*?(<!-- end of results -->)", re.DOTALL)
+RESULTS = Path(__file__).parent / "results"
+MARKER = re.compile(r"<!-- results: (?P<words>[^\n]+?) -->")
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-KINDS = ("figures", "differences", "rows", "curve")
 
 
 class TableError(ValueError):
-    """A table that cannot be rendered or collected."""
+    """A table that cannot be made or collected."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A record with the tree distance of each test answer, one base-36 digit a row; "" where it is not kept."""
+    """A record with the tree distance of each test answer, one base-36 digit a row."""
 
     record: Record
     distances: str = ""
 
     def to_json(self) -> str:
-        """Compact JSON: no epochs, no trials of a search, no folder names; nan becomes null."""
+        """A line of JSON: no epochs, no trials of a search, no folder names; nan becomes null."""
         values = asdict(self.record)
         history = values.pop("history")
         values["metrics"] = {name: None if math.isnan(value) else value for name, value in values["metrics"].items()}
@@ -62,31 +59,15 @@ class Stored:
         return cls(Record(**{**values, "metrics": metrics, "history": [{}] * epochs}), distances)
 
 
-def file_name(record: Record) -> str:
-    """Name of a record's file: METHOD-SEED[+RULE][@SHOTS].json."""
-    rule = "" if record.rule == "none" else f"+{record.rule}"
-    shots = f"@{record.data['shots']}" if "shots" in record.data else ""
-    return f"{record.method}-{record.seed}{rule}{shots}.json"
-
-
 def collect(out: Path, target: Path) -> int:
-    """Copy the records of a comparison to the folder of a table, replacing those of its methods; return how many."""
+    """Put the records of a comparison into the file of a table in place of those of its methods; return how many."""
     runs = sorted(path.parent for path in out.glob("runs/*/seed-*/record.json"))
-    runs += sorted(path.parent for path in out.glob("shots/*/*/seed-*/record.json"))
     if not runs:
         raise TableError(f"{out}: expected a folder of hiercos compare with finished runs, found none")
-    one_seed = len({run.name for run in runs}) == 1
-    found = {}
-    for run in runs:
-        for record in read_records(run).values():
-            found[file_name(record)] = Stored(record, _distances(run, record.rule) if one_seed else "")
-    target.mkdir(parents=True, exist_ok=True)
-    for name, stored in found.items():
-        write(target / name, stored.to_json())
-    methods = {stored.record.method for stored in found.values()}
-    for path in target.glob("*.json"):
-        if path.name not in found and Stored.from_json(path.read_text(encoding="utf-8")).record.method in methods:
-            path.unlink()
+    found = [Stored(record, _distances(run, record.rule)) for run in runs for record in read_records(run).values()]
+    methods = {each.record.method for each in found}
+    kept = [each for each in read_table(target) if each.record.method not in methods] if target.exists() else []
+    write(target, "".join(each.to_json() for each in _ordered([*found, *kept])))
     return len(found)
 
 
@@ -94,16 +75,20 @@ def _distances(run: Path, rule: str) -> str:
     return "".join(DIGITS[int(distance)] for distance in answer_rows(run, rule)[:, 1])
 
 
-def read_table(name: str, folder: Path) -> list[Stored]:
-    """The records of a table, ordered by method (flat ones first), rule and seed."""
-    files = sorted((folder / name).glob("*.json"))
-    if not files:
-        raise TableError(f"{name}: there are no records in {folder / name}; see benchmarks/results/README.md")
-    return sorted((Stored.from_json(path.read_text(encoding="utf-8")) for path in files), key=_place)
+def read_table(path: Path) -> list[Stored]:
+    """The records of a table, in the order of the file."""
+    if not path.exists():
+        raise TableError(f"{path.stem}: there is no file {path}; see benchmarks/results/README.md")
+    return [Stored.from_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _place(stored: Stored) -> tuple[bool, int, str, bool, str, int]:
-    record, known = stored.record, list(METHODS)
+def _ordered(stored: Iterable[Stored]) -> list[Stored]:
+    """Records by method (flat ones first), rule and seed."""
+    return sorted(stored, key=lambda each: _place(each.record))
+
+
+def _place(record: Record) -> tuple[bool, int, str, bool, str, int]:
+    known = list(METHODS)
     place = known.index(record.method) if record.method in known else len(known)
     return record.uses_tree, place, record.method, record.rule != "none", record.rule, record.seed
 
@@ -113,7 +98,7 @@ class Request:
     """What a marker of the documentation asks for, see benchmarks/results/README.md."""
 
     table: str
-    kind: str = "figures"
+    rows: bool = False
     reference: str | None = None
     lines: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -124,9 +109,9 @@ class Request:
         name, *others = words.split()
         request = cls(name)
         for word in others:
-            key, equals, value = word.partition("=")
-            if not equals and word in KINDS:
-                request = replace(request, kind=word)
+            key, _, value = word.partition("=")
+            if word == "rows":
+                request = replace(request, rows=True)
             elif key == "reference":
                 request = replace(request, reference=_spaced(value))
             elif key in ("lines", "columns"):
@@ -142,25 +127,20 @@ def _spaced(name: str) -> str:
 
 def render(request: Request, folder: Path = RESULTS) -> str:
     """A table in Markdown."""
-    stored = read_table(request.table, folder)
+    stored = read_table(folder / f"{request.table}.jsonl")
     if request.lines:
         order = {name: place for place, name in enumerate(request.lines)}
         if missing := [name for name in order if name not in {each.record.name for each in stored}]:
             raise TableError(f"{request.table}: there is no variant {missing[0]!r}")
         kept = [each for each in stored if each.record.name in order]
         stored = sorted(kept, key=lambda each: order[each.record.name])
-    if request.kind == "rows":
+    if request.rows:
         return _rows_table(stored, request)
-    if request.kind == "curve":
-        return _curve_table([each.record for each in stored], request)
     results = comparison_results([each.record for each in stored], reference=request.reference)
     (section,) = results.sections
     if request.columns:
         results = replace(results, columns=tuple(metric_spec(name) for name in request.columns))
-    grid = results.figures(section) if request.kind == "figures" else results.differences(section)
-    if grid is None:
-        raise TableError(f"{request.table}: there is no flat variant to compare with; name one with reference=NAME")
-    return _grid_table(grid)
+    return _grid_table(results.figures(section))
 
 
 def _grid_table(grid: Grid) -> str:
@@ -175,7 +155,7 @@ def _bold(cell: Cell) -> str:
 
 def _rows_table(stored: Sequence[Stored], request: Request) -> str:
     """Differences in top-1 and AHD@1 to the reference over the test rows, with bootstrap intervals."""
-    if any(not each.distances for each in stored) or len({each.record.seed for each in stored}) > 1:
+    if len({each.record.seed for each in stored}) > 1:
         raise TableError(f"{request.table}: rows need a table of one seed")
     values = {each.record.name: _row_values(each.distances) for each in stored}
     results = comparison_results([each.record for each in stored], reference=request.reference)
@@ -194,7 +174,7 @@ def _rows_table(stored: Sequence[Stored], request: Request) -> str:
         ]
         certain = [bool(low > 0 or high < 0) for low, high in zip(found.low, found.high, strict=True)]
         rows.append([name, *(f"**{text}**" if sure else text for text, sure in zip(texts, certain, strict=True))])
-    return markdown_table(["method", *(spec.directed_heading for spec in specs)], rows, "lrr")
+    return markdown_table([f"minus {reference.name}", *(spec.directed_heading for spec in specs)], rows, "lrr")
 
 
 def _row_values(distances: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
@@ -207,61 +187,30 @@ def _interval_text(texts: Sequence[str]) -> str:
     return f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 
-def _curve_table(records: Sequence[Record], request: Request) -> str:
-    """Mean of one metric and half its interval, a column for each number of training samples of a class."""
-    if any("shots" not in record.data for record in records):
-        raise TableError(f"{request.table}: a curve needs the records of hiercos compare --shots")
-    ordered = sorted(records, key=lambda record: math.inf if record.data["shots"] == "all" else record.data["shots"])
-    results = learning_curve_results(ordered)
-    (column,) = [metric_spec(name) for name in request.columns or ("top1",)]
-    names = request.lines or tuple(variant.name for variant in results.sections[0].variants)
-    points = [
-        {variant.name: _estimate_text(variant, column.name) for variant in section.variants}
-        for section in results.sections
-    ]
-    rows = [[name, *(point[name] for point in points)] for name in names]
-    return markdown_table([f"{column.heading}, samples a class", *results.points], rows, "l" + "r" * len(points))
-
-
-def _estimate_text(variant: Variant, name: str) -> str:
-    spec, estimate = metric_spec(name), variant.estimate(name)
-    half = "" if math.isnan(estimate.half_width) else f" ±{spec.text(estimate.half_width)}"
-    return spec.text(estimate.mean) + half
-
-
-def rendered_pages(docs: Path = DOCS, folder: Path = RESULTS) -> Iterator[tuple[Path, str, str]]:
-    """Every page with a marker: its path, its text, and the text with all tables rendered."""
-    for path in sorted(docs.rglob("*.md")):
-        text = path.read_text(encoding="utf-8")
-        if BLOCK.search(text):
-            yield path, text, BLOCK.sub(lambda found: _block(found, folder), text)
-
-
-def _block(found: "re.Match[str]", folder: Path) -> str:
-    return f"{found[1]}\n{render(Request.read(found['words']), folder)}\n{found[3]}"
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Hook of mkdocs: a page with a table in place of each marker."""
+    return MARKER.sub(lambda found: render(Request.read(found["words"])), markdown)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if a table is out of date")
-    collecting = parser.add_subparsers(dest="command").add_parser("collect", help="copy the records of a comparison")
+    commands = parser.add_subparsers(dest="command", required=True)
+    collecting = commands.add_parser("collect", help="take the records of a comparison over")
     collecting.add_argument("out", type=Path, help="folder of hiercos compare --out")
     collecting.add_argument("table", help="name of the table")
+    commands.add_parser("show", help="print a table").add_argument("words", nargs="+")
     options = parser.parse_args(arguments)
     try:
-        if options.command == "collect":
-            print(f"{collect(options.out, RESULTS / options.table)} records in {RESULTS / options.table}")
-            return 0
-        changed = [(path, new) for path, text, new in rendered_pages() if new != text]
+        if options.command == "show":
+            print(render(Request.read(" ".join(options.words))))
+        else:
+            target = RESULTS / f"{options.table}.jsonl"
+            print(f"{collect(options.out, target)} records in {target}")
     except TableError as error:
         print(error, file=sys.stderr)
         return 2
-    for path, new in changed:
-        print(f"{path.relative_to(ROOT)}: {'out of date' if options.check else 'rendered'}")
-        if not options.check:
-            write(path, new)
-    return int(options.check and bool(changed))
+    return 0
 
 
 if __name__ == "__main__":

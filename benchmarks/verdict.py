@@ -7,7 +7,7 @@ python benchmarks/verdict.py --records  # only what is shipped on the records in
 import argparse
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
 
@@ -178,11 +178,6 @@ def record_values(stored: list[Stored]) -> Table:
     return table
 
 
-def with_height(record: Record) -> Record:
-    """A record with the largest distance of its tree, which older ones lack."""
-    return replace(record, taxonomy={"largest_distance": record.taxonomy["height"], **record.taxonomy})
-
-
 def half_regrets(table: Table, variants: list[Variant]) -> str:
     """Regrets in tree distance of the verdict and of the best mean, if one half of the rows decides for the other."""
     count, found = next(iter(table.values()))["ahd_at_1"].shape[1], []
@@ -203,14 +198,14 @@ def shipped_of_records() -> None:
     columns = ("records", "seeds", "variants", "shipped", "for top1", "for hops", "best mean tree distance")
     print(f"| {' | '.join((*columns, 'regret', 'of the best mean'))} |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for folder in sorted(path for path in RESULTS.iterdir() if path.is_dir()):
-        stored = [each for each in read_table(folder.name, RESULTS) if "shots" not in each.record.data]
-        variants, table = summarize(with_height(each.record) for each in stored), record_values(stored)
+    for path in sorted(RESULTS.glob("*.jsonl")):
+        stored = read_table(path)
+        variants, table = summarize(each.record for each in stored), record_values(stored)
         choose = partial(verdict, table, variants)
         chosen = " | ".join(choose(purpose) for purpose in ("distance", "top1", "hops"))
         seeds = len({each.record.seed for each in stored})
         regrets = half_regrets(table, variants)
-        print(f"| {folder.name} | {seeds} | {len(variants)} | {chosen} | {best_mean(table)} | {regrets} |")
+        print(f"| {path.stem} | {seeds} | {len(variants)} | {chosen} | {best_mean(table)} | {regrets} |")
 
 
 def main() -> None:

@@ -125,6 +125,10 @@ def data_targets(_folder: Path) -> Iterator[Target]:
     yield Target("table-csv", ".csv", samples, [table], 8)
     yield Target("table-tsv", ".tsv", texts, [table.replace(b",", b"\t")], 8)
     yield Target("table-jsonl", ".jsonl", texts, [lines], 8)
+    made = b'{"from_name": "label", "value": {"taxonomy": [["cat"]]}}'
+    made = b'[{"data": {"text": "a"}, "annotations": [{"result": [' + made + b"]}"
+    exported = partial(load_dataset, taxonomy=TREE, test=False, purpose="extend")
+    yield Target("label-studio", ".json", exported, [made + b']}, {"text": "b", "label": "dog"}]'], 8)
     features = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
     split = ["train", "train", "train", "val", "test", "test"]
     stored = array_file(features=features, labels=np.array([0, 1, 2, 0, 1, 2]), split=np.array(split))

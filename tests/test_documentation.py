@@ -1,8 +1,9 @@
 """Every Python example of the README and the documentation runs as it stands."""
 
 import csv
+import importlib.util
 import io
-import math
+import pkgutil
 import re
 import shlex
 from pathlib import Path
@@ -21,7 +22,7 @@ from hiercos.data import BUILT_IN, READERS
 from hiercos.decisions import RULES
 from hiercos.encoders.backbones import BACKBONES
 from hiercos.methods import METHODS
-from hiercos.metrics.table import MEASURED, MetricSpec
+from hiercos.metrics.table import METRICS
 from trees import TOY
 
 ROOT = Path(__file__).parents[1]
@@ -148,36 +149,58 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(
 
 def test_the_readme_and_the_metrics_have_examples() -> None:
     assert "README.md" in PAGES
-    assert all("assert " in code for page, code in PAGES.items() if page.startswith("docs/metrics/"))
-    assert len([page for page in PAGES if page.startswith("docs/metrics/")]) == 21
+    metrics = [code for page, code in PAGES.items() if page.startswith("docs/metrics/")]
+    assert len(metrics) == 4
+    assert all("assert " in code for code in metrics)
 
 
-def test_there_is_a_page_for_every_metric_of_the_index() -> None:
-    folder = ROOT / "docs" / "metrics"
-    linked = set(re.findall(r"\]\(([a-z0-9-]+)\.md\)", (folder / "index.md").read_text(encoding="utf-8")))
-    assert linked == {path.stem for path in folder.glob("*.md")} - {"index"}
+def generator() -> Any:
+    """The module that makes pages when the documentation is built."""
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def metric_line(spec: MetricSpec) -> str:
-    """The line of a metric in the list of the suite."""
-    name = f"{spec.name}_1`, `_2`, …" if spec.per_level else f"{spec.name}`"
-    highest = "H" if spec.highest is None else "∞" if math.isinf(spec.highest) else f"{spec.highest:g}"
-    places = [place for place, there in (("suite", spec.in_suite), ("results.csv", spec.in_results)) if there]
-    better = "higher" if spec.higher_is_better else "lower"
-    found = ", ".join([*places, "scorers"])
-    return f"| [`{name}]({spec.page}.md) | {spec.heading} | {better} | 0 to {highest} | {found} |"
+GENERATOR = generator()
+GENERATED = GENERATOR.pages()
+TEXTS = {
+    path: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+}
+TEXTS = {ROOT / "docs" / path: text for path, text in GENERATED.items()} | TEXTS
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
-def test_the_list_of_metrics_is_that_of_the_table() -> None:
-    index = (ROOT / "docs" / "metrics" / "index.md").read_text(encoding="utf-8")
-    table = [
-        "| name | heading | better | range | in |",
-        "|---|---|---|---|---|",
-        *(metric_line(spec) for spec in MEASURED if spec.page),
-    ]
-    assert "\n".join(table) in index
-    questions = re.findall(
-        r"^\| \[[^`\]]+\]\(([a-z0-9-]+)\.md\) \| [^|]+ \| (higher|lower) \|", index, flags=re.MULTILINE
-    )
-    rows = {(spec.page, "higher" if spec.higher_is_better else "lower") for spec in MEASURED if spec.page}
-    assert rows <= set(questions)
+def anchors(text: str) -> set[str]:
+    """Anchors of the headings of a page, as Python-Markdown makes them."""
+    outside = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", outside, re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_links_of_a_page_lead_to_a_file_and_a_heading(path: Path) -> None:
+    for target, anchor in LINK.findall(TEXTS[path]):
+        found = (path.parent / target).resolve() if target else path
+        assert found in TEXTS or found.exists(), f"{target} is missing"
+        assert not anchor or anchor in anchors(TEXTS[found]), f"{target}#{anchor} is missing"
+
+
+def test_a_page_is_made_for_every_method_and_metric_of_objects_that_are_there() -> None:
+    for name in METHODS:
+        assert any(f"| `{name}`" in text for path, text in GENERATED.items() if path.startswith("methods/")), name
+    for spec in METRICS:
+        assert not spec.page or f"`{spec.name}" in GENERATED[f"metrics/{spec.page}.md"]
+    directives = [line for text in TEXTS.values() for line in re.findall(r"^::: (\S+)$", text, re.MULTILINE)]
+    assert len(directives) > 100
+    for directive in directives:
+        pkgutil.resolve_name(directive)
+
+
+def test_every_table_that_a_page_asks_for_is_made() -> None:
+    asked = {name for text in TEXTS.values() for name in re.findall(r"<!-- generated: (\w+) -->", text)}
+    assert asked == set(GENERATOR.TABLES)
+    for name in asked:
+        assert GENERATOR.on_page_markdown(f"<!-- generated: {name} -->").count("\n| ") > 5

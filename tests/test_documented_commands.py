@@ -24,8 +24,6 @@ SHORT = {  # options that the test adds, so that a command takes seconds
 NOT_RUN = {  # part of a command -> why it is not run
     "compare cifar100": "needs the images of CIFAR-100",
     "train cifar100": "needs the images of CIFAR-100",
-    "embed cifar100": "needs the images of CIFAR-100",
-    "cifar.npz": "needs the images of CIFAR-100",
     "--download": "needs the network",
     "reproduce cifar100 --methods": "needs the images of CIFAR-100, and hours",
     "reproduce consistency": "needs the images of CIFAR-100, and hours",
@@ -38,15 +36,13 @@ NOT_RUN = {  # part of a command -> why it is not run
     "photos/ --taxonomy": "needs flat folders; tested in tests/data/readers",
     "--unfreeze": "fine-tunes a network of images for minutes",
     "groceries": "needs the photos of the groceries",
-    "--out listings-runs": "trains for minutes on 258 classes",
-    "--out all-chapters": "trains for minutes on 1,271 classes",
     "icd10cm:9,10,11,13": "trains for minutes on 221 classes",
     "ablate": "trains for minutes",
     "go.obo": "needs the Gene Ontology",
     "sections.onnx": "prunes a model of hier-cos; tested in tests/onnx",
     "model.onnx new-photos": "needs an export of a network of images, half a minute; tested in tests/onnx",
 }
-IMAGE_PAGES = ("docs/interoperability.md", "docs/data/images.md")
+IMAGE_PAGES = ("docs/interoperability.md", "docs/data.md")
 TREE = Taxonomy.from_paths(
     [
         ("Fungi", "Basidiomycota", "Amanita", "fly agaric"),

@@ -1,4 +1,4 @@
-"""The tables of the documentation are rendered from the records in benchmarks/results."""
+"""The tables of the documentation are made of the records in benchmarks/results."""
 
 import importlib.util
 import math
@@ -10,13 +10,15 @@ import pytest
 from lightning_fabric import Fabric
 
 from blobs import blob_data
-from hiercos.benchmark import Entry, compare, learning_curves
+from hiercos.benchmark import Entry, compare
 from hiercos.records import Record
 from hiercos.training import Settings
 from records import record
 from trees import TOY17
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "tables.py"
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "benchmarks" / "tables.py"
+PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "<!-- results: " in path.read_text(encoding="utf-8")]
 ENTRIES = [
     Entry(Settings(method="cross-entropy", epochs=1, batch_size=32), ("none", "crm")),
     Entry(Settings(method="hier-cos", epochs=1, batch_size=32)),
@@ -36,18 +38,20 @@ def tables() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def collected(tables: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The records of a comparison of one seed and of learning curves, as two tables."""
+    """A comparison of one seed in the folder `out`, and its records in the table `toys`."""
     folder, fabric = tmp_path_factory.mktemp("results"), Fabric(accelerator="cpu", devices=1)
     fabric.launch()
     compare(fabric, blob_data(TOY17, 340), ENTRIES, [0], folder / "out")
-    learning_curves(fabric, blob_data(TOY17, 340), [(2, ENTRIES), (None, ENTRIES)], [0, 1], folder / "few")
-    assert tables.collect(folder / "out", folder / "toys") == 3
-    assert tables.collect(folder / "few", folder / "curves") == 12
+    assert tables.collect(folder / "out", folder / "toys.jsonl") == 3
     return folder
 
 
-def test_the_tables_of_the_documentation_are_what_the_records_say(tables: ModuleType) -> None:
-    assert [str(path) for path, text, new in tables.rendered_pages() if new != text] == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_each_marker_of_a_page_becomes_a_table(tables: ModuleType, page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    made = tables.on_page_markdown(text, page=None)
+    assert "<!-- results" not in made
+    assert made.count("| --- |") + made.count("|---|") > text.count("|---|")
 
 
 def test_a_record_keeps_its_figures_and_loses_its_epochs_and_folder(tables: ModuleType) -> None:
@@ -59,31 +63,25 @@ def test_a_record_keeps_its_figures_and_loses_its_epochs_and_folder(tables: Modu
     assert back.record.metrics["top1"] == made.metrics["top1"]
     assert math.isnan(back.record.metrics["hops"])
     assert "somebody" not in text
-    assert tables.file_name(made) == "hier-cos-3+crm.json"
 
 
 def test_collected_records_have_the_metrics_and_rows_of_the_runs(tables: ModuleType, collected: Path) -> None:
-    assert sorted(path.name for path in (collected / "toys").iterdir()) == [
-        "cross-entropy-0+crm.json",
-        "cross-entropy-0.json",
-        "hier-cos-0.json",
-    ]
-    for stored in tables.read_table("toys", collected):
-        run = collected / "out" / "runs" / stored.record.method / "seed-0"
-        assert stored.record.metrics["hops"] == Record.read(run, stored.record.rule).metrics["hops"]
-        assert stored.distances.count("0") / len(stored.distances) == pytest.approx(stored.record.metrics["top1"])
-    assert len((collected / "curves" / "hier-cos-1@2.json").read_text()) > 0
-    assert not tables.read_table("curves", collected)[0].distances
+    stored = tables.read_table(collected / "toys.jsonl")
+    assert [each.record.name for each in stored] == ["cross-entropy", "cross-entropy + crm", "hier-cos"]
+    for each in stored:
+        run = collected / "out" / "runs" / each.record.method / "seed-0"
+        assert each.record.metrics["hops"] == Record.read(run, each.record.rule).metrics["hops"]
+        assert each.distances.count("0") / len(each.distances) == pytest.approx(each.record.metrics["top1"])
 
 
 def test_collecting_again_keeps_the_records_of_other_methods(
     tables: ModuleType, collected: Path, tmp_path: Path
 ) -> None:
-    for made in (record("haframe", 0), record("hier-cos", 7)):
-        (tmp_path / tables.file_name(made)).write_text(tables.Stored(made).to_json())
-    assert tables.collect(collected / "out", tmp_path) == 3
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"cross-entropy-0+crm.json", "cross-entropy-0.json", "hier-cos-0.json", "haframe-0.json"}
+    kept = [tables.Stored(made).to_json() for made in (record("haframe", 0), record("hier-cos", 7))]
+    (tmp_path / "toys.jsonl").write_text("".join(kept))
+    assert tables.collect(collected / "out", tmp_path / "toys.jsonl") == 3
+    left = [(each.record.name, each.record.seed) for each in tables.read_table(tmp_path / "toys.jsonl")]
+    assert left == [("cross-entropy", 0), ("cross-entropy + crm", 0), ("haframe", 0), ("hier-cos", 0)]
 
 
 def test_a_table_has_the_selected_variants_and_columns(tables: ModuleType, collected: Path) -> None:
@@ -91,57 +89,31 @@ def test_a_table_has_the_selected_variants_and_columns(tables: ModuleType, colle
     head, _, *rows = tables.render(request, collected).splitlines()
     assert head == "| method | top-1 % ↑ | HOPS ↑ |"
     assert [row.split(" | ")[0] for row in rows] == ["| hier-cos", "| cross-entropy + crm"]
-    stored = tables.read_table("toys", collected)
-    assert [each.record.name for each in stored] == ["cross-entropy", "cross-entropy + crm", "hier-cos"]
-    top1 = stored[1].record.metrics["top1"]
+    top1 = tables.read_table(collected / "toys.jsonl")[1].record.metrics["top1"]
     assert f"{100 * top1:.2f}" in rows[1]
 
 
-def test_differences_and_rows_name_all_variants_but_the_reference(tables: ModuleType, collected: Path) -> None:
-    for kind in ("differences", "rows"):
-        text = tables.render(tables.Request.read(f"toys {kind} reference=cross-entropy+crm"), collected)
-        assert [row.split(" | ")[0] for row in text.splitlines()[2:]] == ["| cross-entropy", "| hier-cos"]
-    values = [stored.record.metrics["ahd_at_1"] for stored in tables.read_table("toys", collected)]
+def test_rows_name_all_variants_but_the_reference(tables: ModuleType, collected: Path) -> None:
+    text = tables.render(tables.Request.read("toys rows reference=cross-entropy+crm"), collected)
+    assert [row.split(" | ")[0] for row in text.splitlines()[2:]] == ["| cross-entropy", "| hier-cos"]
+    values = [each.record.metrics["ahd_at_1"] for each in tables.read_table(collected / "toys.jsonl")]
     assert f"{values[2] - values[1]:+.3f} (" in text
-
-
-def test_a_curve_has_a_column_for_each_number_of_samples(tables: ModuleType, collected: Path) -> None:
-    text = tables.render(tables.Request.read("curves curve columns=macro_accuracy"), collected)
-    assert text.splitlines()[0] == "| macro %, samples a class | 2 | all |"
-    assert len(text.splitlines()) == 5
-    assert "±" in text
-
-
-def test_an_outdated_table_is_found_and_rendered_again(tables: ModuleType, collected: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("before\n\n<!-- results: toys columns=hops -->\nold\n<!-- end of results -->\n\nafter\n")
-    ((path, text, new),) = tables.rendered_pages(tmp_path, collected)
-    assert (path, "old" in text, "old" in new) == (page, True, False)
-    assert "| hier-cos |" in new
-    assert new.startswith("before\n")
-    assert new.endswith("after\n")
-    page.write_text(new)
-    assert all(text == new for _, text, new in tables.rendered_pages(tmp_path, collected))
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("nothing", "there are no records in"),
+        ("nothing", "there is no file"),
         ("toys lines=haframe", "there is no variant 'haframe'"),
         ("toys figure", "unknown word 'figure'"),
-        ("toys curve", "a curve needs the records of hiercos compare --shots"),
-        ("curves rows", "rows need a table of one seed"),
     ],
 )
-def test_a_table_that_cannot_be_rendered_is_refused(
-    tables: ModuleType, collected: Path, words: str, message: str
-) -> None:
+def test_a_table_that_cannot_be_made_is_refused(tables: ModuleType, collected: Path, words: str, message: str) -> None:
     with pytest.raises(tables.TableError, match=message):
         tables.render(tables.Request.read(words), collected)
 
 
 def test_a_folder_without_runs_is_not_collected(tables: ModuleType, tmp_path: Path) -> None:
     with pytest.raises(tables.TableError, match="with finished runs, found none"):
-        tables.collect(tmp_path, tmp_path / "table")
-    assert not (tmp_path / "table").exists()
+        tables.collect(tmp_path, tmp_path / "table.jsonl")
+    assert not (tmp_path / "table.jsonl").exists()

@@ -31,6 +31,12 @@ def fault_of(path: str | Path, **options) -> str:
     return str(error.value).replace(str(path), Path(path).name)
 
 
+def test_columns_of_a_table_that_are_not_read_are_named(tmp_path: Path) -> None:
+    path = table(tmp_path, [(*row, "7") for row in ROWS], "text,label,split,price")
+    assert load_dataset(path, taxonomy=TOY).notes == (f"{path}: columns that are not read: 'price'.",)
+    assert load_test_samples(path, TOY).notes == (f"{path}: columns that are not read: 'price'.",)
+
+
 def test_a_table_is_read_with_its_taxonomy(tmp_path: Path) -> None:
     dataset = load_dataset(table(tmp_path, ROWS), taxonomy=TOY)
     assert (dataset.name, dataset.kind, dataset.notes) == ("toy", "texts", ())
@@ -69,7 +75,7 @@ def test_another_kind_of_inputs_is_reported_before_the_labels(tmp_path: Path) ->
     with pytest.raises(DataError) as error:
         load_test_samples(path, TOY, kinds=("texts",))
     assert str(error.value) == (
-        "expected a table (.csv, .tsv, .parquet, .jsonl) of texts because this model takes texts, "
+        "expected a table (.csv, .tsv, .parquet, .jsonl, .json) of texts because this model takes texts, "
         f"got {path} with vectors"
     )
     known = vectors(tmp_path, features=np.eye(2), labels=np.array(["cat", "dog"]))
@@ -222,7 +228,7 @@ def test_built_in_data_take_no_other_taxonomy() -> None:
 
 def test_what_is_no_data_is_told_what_is_expected(tmp_path: Path) -> None:
     others = f"a folder of images or a built-in name ({', '.join(BUILT_IN)})"
-    expected = f"expected a file (.npz, .csv, .tsv, .parquet, .jsonl), {others}"
+    expected = f"expected a file (.npz, .csv, .tsv, .parquet, .jsonl, .json), {others}"
     (tmp_path / "a.xls").touch()
     assert fault_of(tmp_path / "icd10") == f"icd10: there is no such file; {expected}"
     missing = "there is no such file or folder, and no built-in data set of that name"

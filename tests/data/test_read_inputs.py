@@ -91,7 +91,7 @@ def test_columns_to_keep_come_with_every_batch_as_text(tmp_path: Path, suffix: s
 
 def test_only_a_table_has_columns_to_keep(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", features=np.eye(2))
-    expected = "--keep-columns: expected a table (.csv, .tsv, .parquet, .jsonl) as input, got"
+    expected = "--keep-columns: expected a table (.csv, .tsv, .parquet, .jsonl, .json) as input, got"
     assert fault_of(tmp_path / "a.npz", kind="vectors", keep_columns=["id"]) == f"{expected} a.npz"
     assert fault_of("-", kind="texts", keep_columns=["id"]) == f"{expected} -"
 
@@ -103,13 +103,14 @@ def test_inputs_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
     )
     np.savez(tmp_path / "a.npz", features=np.eye(2))
     assert fault_of(tmp_path / "a.npz", kind="texts") == (
-        "expected a table (.csv, .tsv, .parquet, .jsonl) of texts because this model takes texts, got a.npz"
+        "expected a table (.csv, .tsv, .parquet, .jsonl, .json) of texts because this model takes texts, got a.npz"
     )
     assert fault_of("-", kind="vectors") == (
         "this model takes vectors: expected an .npz of vectors, got texts on standard input"
     )
     assert fault_of(tmp_path / "b.csv", kind="texts") == (
-        "b.csv: there is no such file; expected a file (.csv, .tsv, .parquet, .jsonl) because this model takes texts"
+        "b.csv: there is no such file; expected a file (.csv, .tsv, .parquet, .jsonl, .json) "
+        "because this model takes texts"
     )
 
 
@@ -257,7 +258,7 @@ def test_what_is_left_out_keeps_the_numbers_of_the_others(folder: Path) -> None:
 
 def test_files_without_images_are_refused(folder: Path) -> None:
     assert fault_of(write(folder / "a.npz", b""), kind="images") == (
-        "expected an image, a folder of images or a table (.csv, .tsv, .parquet, .jsonl) of their paths "
+        "expected an image, a folder of images or a table (.csv, .tsv, .parquet, .jsonl, .json) of their paths "
         "because this model takes images, got a.npz"
     )
     assert fault_of(folder / "none.png", kind="images").startswith(
@@ -265,3 +266,11 @@ def test_files_without_images_are_refused(folder: Path) -> None:
     )
     with pytest.raises(DataError, match="is a folder; expected a file"):
         read_inputs(folder, kind="texts")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_columns_that_are_not_read_are_named(tmp_path: Path, suffix: str) -> None:
+    path = kept_file(tmp_path, suffix)
+    unread = f"{path}: columns that are not read: 'id', 'price'; --keep-columns all copies them to the answers."
+    assert read_inputs(path, kind="texts").notes == (unread,)
+    assert read_inputs(path, kind="texts", keep_columns=["price"], read_elsewhere=["id"]).notes == ()

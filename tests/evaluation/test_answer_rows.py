@@ -11,9 +11,9 @@ from lightning_fabric import Fabric
 from blobs import blob_data
 from hiercos import Taxonomy
 from hiercos.benchmark import Entry, compare
-from hiercos.decisions import Decision, rule
-from hiercos.evaluation import AnswerTable
-from hiercos.evaluation.answer_rows import ANSWER_METRICS, posterior_rows, top1_and_distances
+from hiercos.decisions import Posterior, rule
+from hiercos.evaluation import AnswerTable, VariantAnswers
+from hiercos.evaluation.answer_rows import ANSWER_METRICS, posterior_rows
 from hiercos.evaluation.variant_answers import rule_of
 from hiercos.metrics import functional
 from hiercos.records import Record
@@ -29,12 +29,16 @@ def test_an_answer_is_as_far_as_the_levels_below_the_last_node_it_shares(taxonom
     labels = generator.integers(taxonomy.num_classes, size=8)
     nodes = generator.integers(-1, taxonomy.num_nodes, size=8)
     nodes[0] = taxonomy.leaves[labels[0]]
-    found = top1_and_distances(Decision(nodes, np.ones(8), np.ones(8), "", taxonomy), labels, taxonomy)
+    found = VariantAnswers("", "", rule("none"), Posterior(np.eye(taxonomy.num_classes)[labels], taxonomy), labels)
+    vars(found)["nodes"] = nodes
     for row, (node, label) in enumerate(zip(nodes.tolist(), labels.tolist(), strict=True)):
         leaf = int(taxonomy.leaves[label])
         own = taxonomy.path(node) if node >= 0 else ()
         shared = len(set(own) & set(taxonomy.path(leaf)))
-        assert found[row].tolist() == ([1, 0] if node == leaf else [0, taxonomy.height - shared])
+        assert (found.is_wrong[row], found.distances[row]) == (
+            node != leaf,
+            0 if node == leaf else taxonomy.height - shared,
+        )
 
 
 def test_the_means_of_the_rows_are_the_metrics_of_the_records(tmp_path: Path) -> None:

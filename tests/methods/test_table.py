@@ -1,6 +1,3 @@
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -25,14 +22,6 @@ def test_every_value_drawn_is_one_the_method_takes_and_the_default_is_among_them
     assert all(METHODS.options(name)[option] in values for option, values in space.items())
     for _ in range(5):
         build_method(name, TOY, 8, {option: values.draw(generator) for option, values in space.items()})
-
-
-def test_the_documentation_lists_every_option_searched() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([a-z0-9-]+)`: `(\w+)` \| (.+) \|$", page, re.MULTILINE)
-    assert {(name, option): text for name, option, text in rows} == {
-        (name, option): str(space) for name in SEARCHED for option, space in METHODS.row(name).search.items()
-    }
 
 
 def test_a_range_by_order_of_magnitude_has_half_its_draws_below_the_geometric_mean() -> None:

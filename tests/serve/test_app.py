@@ -107,7 +107,7 @@ def test_images_are_uploaded_and_answered_like_files(tmp_path: Path) -> None:
     paths = [tmp_path / f"{row}.png" for row in range(3)]
     for row, path in enumerate(paths):
         images.open(row).save(path)
-    expected = [{**each, "image": f"image {row}"} for row, each in enumerate(model.answers(paths), 1)]
+    expected = [{**each, "image": path.name} for path, each in zip(paths, model.answers(paths), strict=True)]
     files = [("images", (path.name, path.read_bytes(), "image/png")) for path in paths]
     large = io.BytesIO()
     Image.new("RGB", (200, 100)).save(large, "PNG")
@@ -143,7 +143,8 @@ def test_facts_examples_and_nodes_are_told(toy: ServedModel) -> None:
         assert paths == ["pet", "pet > cat", "pet > dog"]
         assert [n["name"] for n in client.get("/taxonomy", params={"search": "A"}).json()["items"]] == ["cat", "car"]
         nested = client.get("/taxonomy", params={"form": "label-studio"}).json()["items"]
-        assert [each["value"] for each in nested[0]["items"]] == ["cat", "dog"]
+        leaves = [{"value": name, "isLeaf": True} for name in ("cat", "dog")]
+        assert nested[0] == {"value": "pet", "isLeaf": False, "children": leaves}
         assert client.get("/model", params={"model": "third"}).json() == {
             "error": "there is no model of this name; there are: toy, second"
         }

@@ -31,6 +31,19 @@ def test_a_request_that_does_not_belong_here_is_refused(
     assert sentence in answer.json()["error"]
 
 
+def test_a_site_that_is_allowed_may_call_and_ask_before_it_does(toy: ServedModel) -> None:
+    site = {"Origin": "http://labels:8080"}
+    with client_of(toy, origins="http://labels:8080", token="secret") as client:
+        asked = client.options("/predict", headers=site)
+        answer = client.get("/model", headers={**site, "Authorization": "Bearer secret"})
+        refused = client.options("/predict", headers={"Origin": "http://other:8080"})
+    assert (asked.status_code, answer.status_code, refused.status_code) == (204, 200, 403)
+    assert (
+        answer.headers["access-control-allow-origin"] == asked.headers["access-control-allow-origin"] == site["Origin"]
+    )
+    assert "authorization" in asked.headers["access-control-allow-headers"]
+
+
 def test_the_host_that_is_listened_on_is_known_in_brackets(toy: ServedModel) -> None:
     app = create_app(Service({"toy": toy}, host="FE80::1"))
     with TestClient(app, base_url="http://[fe80::1]:8000") as client:
@@ -42,6 +55,16 @@ def test_a_body_without_a_length_is_cut_at_the_limit(toy: ServedModel) -> None:
         parts = (b"text\n" + b"a" * 60 for _ in range(3))
         answer = client.post("/predict/table", content=parts, headers={"content-type": "text/csv"})
     assert (answer.status_code, answer.json()["error"][:38]) == (413, "expected at most 100 bytes in a reques")
+
+
+def test_the_bytes_of_open_requests_are_bounded_together(toy: ServedModel) -> None:
+    csv, sentence = {"content-type": "text/csv"}, "the open requests have too many bytes together"
+    with client_of(toy, open_bytes=100) as client:
+        refused = client.post("/predict/table", content=b"text\n" + b"a" * 96, headers=csv)
+        for _ in range(3):  # what was refused or answered counts no more
+            assert client.post("/predict", json={"inputs": "a" * 60}).status_code == 200
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert refused.json()["error"].startswith(sentence)
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "secre", "Basic secret"])

@@ -9,7 +9,8 @@ import pytest
 from browsers import BROWSER, Page, browser_page
 from colours import colour_images
 from hiercos.data import python_rows
-from hiercos.serve import Limits, Review, ServedModel, Service, queue_text, read_queue, review_rows, served_model
+from hiercos.evaluation import review_rows
+from hiercos.serve import Limits, Review, ServedModel, Service, queue_text, read_queue, served_model
 from onnx_exports import of_images, of_vectors
 from serving import running, write_rows
 

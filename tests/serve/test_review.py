@@ -11,7 +11,8 @@ from starlette.testclient import TestClient
 
 from hiercos.data import python_rows, read_corrections
 from hiercos.errors import DataError
-from hiercos.serve import Review, ServedModel, queue_text, read_queue, review_rows, tasks
+from hiercos.evaluation import review_rows
+from hiercos.serve import Review, ServedModel, queue_text, read_queue, tasks
 from serving import client_of, texts_of
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hiercos.taxonomy import AnyArray, IntArray, Taxonomy
 
 OF_LEVELS = ("level", "confidence")  # breakdowns with rows about levels
-ERROR_COLUMNS = ("test_row", "input", "truth", "answer", "distance", "confidence")  # of a wrong answer
+ERROR_COLUMNS = ("file", "row", "input", "truth", "answer", "distance", "confidence")  # of a wrong answer
 
 
 def check_levels(taxonomy: "Taxonomy", breakdown: str | None) -> None:
@@ -52,33 +52,30 @@ class LabelledPredictions:
     posterior: "Callable[[], LabelledPosterior]"  # function that returns the probabilities of the samples
     # function that returns the metrics of each sample under a rule that orders the classes
     metrics: "Callable[[], SampleMetrics]"
+    # function that returns the file of a sample, its row there, and its text or path
+    origin: "Callable[[int], tuple[str, int | str, str]]"
     # function that returns rows of metrics that are no means over the samples
     further: "Callable[[], list[Row]]" = list
-    input_text: "Callable[[int], str]" = str  # function that returns the text or name of a sample
 
     def errors(self) -> "list[Row]":
         """Rows of the wrong answers to samples labelled with a class, the farthest and surest ones first."""
-        from hiercos.evaluation import VariantAnswers
+        from hiercos.evaluation import VariantAnswers, worst_rows
         from hiercos.taxonomy import label_indices
 
         tested, path = self.posterior(), self.taxonomy.path_text
         labels = label_indices(tested.nodes, self.taxonomy)
         rows = (labels < self.taxonomy.num_classes).nonzero()[0]
         found = VariantAnswers("", "", self.bound.rule, tested.posterior.rows(rows), labels[rows], rows)
-        wrong = sorted(
-            found.is_wrong.nonzero()[0].tolist(),
-            key=lambda place: (-found.distances[place], -found.probabilities[place]),
-        )
-        chosen, answered = rows[wrong].tolist(), found.nodes[wrong].tolist()
-        columns = (
-            [row + 1 for row in chosen],
-            [self.input_text(row) for row in chosen],
-            [path(node) for node in tested.nodes[rows[wrong]].tolist()],
-            [path(node) if node >= 0 else "root" for node in answered],
-            found.distances[wrong].tolist(),
-            found.probabilities[wrong].tolist(),
-        )
-        return [dict(zip(ERROR_COLUMNS, values, strict=True)) for values in zip(*columns, strict=True)]
+        return [
+            {
+                **dict(zip(ERROR_COLUMNS, self.origin(int(rows[place])), strict=False)),
+                "truth": path(int(tested.nodes[rows[place]])),
+                "answer": path(node) if (node := int(found.nodes[place])) >= 0 else "root",
+                "distance": int(found.distances[place]),
+                "confidence": float(found.probabilities[place]),
+            }
+            for place in worst_rows(found).tolist()
+        ]
 
     def rows(self, breakdown: str | None, seed: int) -> "Sequence[Row]":
         """Rows of its metrics: of the ranking of the classes, or of its answers under a rule of any level."""
@@ -125,7 +122,7 @@ def file_predictions(
         bound,
         lambda: LabelledPosterior(restricted, nodes_of_labels(found.labels, taxonomy)),
         partial(posterior_metrics, restricted, found.labels, bound.rule),
-        input_text=found.row_name,
+        origin=lambda row: (str(path), found.row_name(row).removeprefix("row "), ""),
     )
 
 
@@ -158,9 +155,15 @@ def model_predictions(  # noqa: PLR0917  # all are needed, and it is called once
         bound,
         partial(labelled_posterior, *measured, bound.request),
         partial(model_metrics, *measured, bound.request),
+        partial(_origin, samples),
         partial(_average_precision, *measured),
-        lambda row: str(samples.inputs.values([row])[0]) if samples.kind == "texts" else samples.inputs.name(row),
     )
+
+
+def _origin(samples: "Dataset", row: int) -> tuple[str, int, str]:
+    """The file of a sample, its row there, and its text or path."""
+    number = row + 1 if samples.numbers is None else int(samples.numbers[row])
+    return samples.source, number, "".join(samples.inputs.shown(row).values())
 
 
 def changed_answers(  # noqa: PLR0917  # as `model_predictions`

@@ -66,6 +66,7 @@ def with_corrections(dataset: Dataset, path: Path) -> Dataset:
         nodes=np.concatenate([dataset.nodes[kept], nodes]),
         split=np.concatenate([dataset.split[kept], np.full(len(nodes), "train")]),
         weights=weights,
+        numbers=None,
         notes=(*dataset.notes, told),
     )
 

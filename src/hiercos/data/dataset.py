@@ -59,6 +59,8 @@ class Dataset:
             node of a sample with several is at or above them all.
         groups: name of the group of each sample, shape (M,), which no split or fold divides; None without groups.
         times: time of each sample, shape (M,): a split that is chosen trains on the past; None to choose it by hash.
+        numbers: row of each sample in its file as messages count it, shape (M,); None for data that are not read from
+            rows.
         purpose: purpose of the data: "compare" needs test samples, "train" none, and "extend", for a model that is
             trained already, no more than one training label; "test" needs test samples alone.
 
@@ -81,6 +83,7 @@ class Dataset:
     candidates: IntArray | None = None
     groups: AnyArray | None = None
     times: Floats | None = None
+    numbers: IntArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", read_only(np.asarray(self.nodes, dtype=np.int64)))
@@ -153,7 +156,7 @@ class Dataset:
 
     def take(self, rows: IntArray) -> Self:
         """The data set of some rows, in this order, with all that belongs to each."""
-        optional = ("label_sets", "weights", "candidates", "groups", "times")
+        optional = ("label_sets", "weights", "candidates", "groups", "times", "numbers")
         changed: dict[str, Any] = {name: each[rows] for name in optional if (each := getattr(self, name)) is not None}
         return replace(self, inputs=self.inputs.take(rows), nodes=self.nodes[rows], split=self.split[rows], **changed)
 

@@ -113,6 +113,7 @@ class LabelledRows(NamedTuple):
             nodes=labels.nodes,
             label_sets=labels.sets,
             candidates=labels.candidates,
+            numbers=np.asarray(self.batch.numbers),
             split=split,
             notes=(*self.source.notes, *columns, *notes, *labels.notes),
             source=self.source.name,

@@ -36,6 +36,7 @@ class SourceOptions:
     root: str | Path | None = None
     on_error: str = "fail"  # "fail" for faulty images, empty texts and unusable labels, or "skip" to leave them out
     keep_columns: Sequence[str] = ()  # columns of a table to copy to the answers; only "all" for all but the texts
+    read_elsewhere: Sequence[str] = ()  # columns of a table that are read for something else, such as --within-column
     callback: CheckCallback | None = None  # called with the number of images checked for faults and the total
 
     def __post_init__(self) -> None:

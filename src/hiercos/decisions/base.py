@@ -1,8 +1,10 @@
 """Decisions, and the rules that make them: from a posterior to answers, and on request to a ranking of the classes."""
 
+import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -196,6 +198,13 @@ class Rule(ABC):
         """Parameters by name, without the fitted values."""
         return {name: value for name, value in asdict(self).items() if name not in self.fitted}
 
+    @property
+    def text(self) -> str:
+        """The rule as `rule` reads it, such as "hf-beta:beta=0.5": its name, and the parameters that were chosen."""
+        usual = {entry.name: entry.default for entry in fields(self)}
+        chosen = [f"{name}={json.dumps(value)}" for name, value in self.parameters.items() if value != usual[name]]
+        return f"{self.name}:{','.join(chosen)}" if chosen else self.name
+
     def to_dict(self) -> dict[str, Any]:
         """The rule as JSON values, which `rule_from_dict` reads back."""
         return {"name": self.name, **asdict(self)}
@@ -324,21 +333,34 @@ def rule(name: str, /, **parameters: Any) -> Rule:
     """A decision rule by its name.
 
     Args:
-        name: name in `RULES`.
+        name: name in `RULES`; with parameters as in commands, "hf-beta:beta=0.5", separated by commas.
         **parameters: parameters of the rule.
 
     Raises:
         RuleError: for an unknown name, or parameters that the rule does not have.
 
     Example:
-        >>> rule("crm")
-        LeastRisk()
+        >>> rule("crm"), rule("back-off:confidence=0.8,min_level=1").text
+        (LeastRisk(), 'back-off:confidence=0.8,min_level=1')
     """
+    name, colon, texts = name.partition(":")
     kind = RULES[name]
+    parameters |= dict(_parameter(name, text) for text in re.split(r",(?=[a-z])", texts) if colon)
     try:
         return kind(**parameters)
     except TypeError as error:
         raise RuleError(f"rule {name!r}: {str(error).rpartition('__init__() ')[2]}") from error
+
+
+def _parameter(rule_name: str, text: str) -> tuple[str, Any]:
+    """Name and value of a parameter `name=value`; a value that is not JSON is a text."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise RuleError(f"rule {rule_name!r}: expected parameters as name=value, got {text!r}")
+    try:
+        return name.replace("-", "_"), json.loads(value)
+    except ValueError:
+        return name.replace("-", "_"), value
 
 
 def rule_from_dict(values: Mapping[str, Any]) -> Rule:

@@ -26,7 +26,7 @@ class AnswerRequest:
     With a confidence, a target or a `min_level` the rule is `back-off`, see `BackOff`.
 
     Args:
-        rule: decision rule or its name; None for the model's.
+        rule: decision rule or its name, with parameters as "hf-beta:beta=0.5"; None for the model's.
         confidence: least probability of an answer, or one for each level.
         target_containment: see `BackOff`.
         target_precision: see `BackOff`.
@@ -69,7 +69,7 @@ class AnswerRequest:
     def __post_init__(self) -> None:
         decided = named_rule(self.rule) if isinstance(self.rule, str) else self.rule  # raises for an unknown name
         if decided is not None and isinstance(self.rule, str):
-            object.__setattr__(self, "rule", decided.name)  # not an alias
+            object.__setattr__(self, "rule", decided if ":" in self.rule else decided.name)  # not an alias
         given = self._back_off_parameters()
         if given and decided is not None and decided.name != "back-off":
             places = " and ".join(["{}"] * len(given))

@@ -167,7 +167,7 @@ class TextFeatures:
     """A fitted map from texts to sparse vectors: counts of n-grams, weighted by their rarity.
 
     Words are what practitioners use for documents; characters within words capture stems and misspellings, which
-    matter in short phrases. Joined, they serve both (docs/data.md has the figures).
+    matter in short phrases. Joined, they serve both (docs/notes/texts.md has the figures).
 
     Args:
         parts: n-grams of each kind; their columns follow each other.

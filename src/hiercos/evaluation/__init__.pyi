@@ -1,6 +1,7 @@
 from .answer_analysis import Analysis as Analysis
 from .answer_analysis import Mistake as Mistake
 from .answer_analysis import analyse as analyse
+from .answer_analysis import worst_rows as worst_rows
 from .answer_rows import AnswerTable as AnswerTable
 from .answer_rows import answer_rows as answer_rows
 from .crosswalk_tables import CrosswalkTable as CrosswalkTable
@@ -22,6 +23,10 @@ from .resampling import bootstrap_interval as bootstrap_interval
 from .resampling import chance_of_less as chance_of_less
 from .resampling import sample_means as sample_means
 from .resampling import unlucky_mean as unlucky_mean
+from .review_rows import STRATEGIES as STRATEGIES
+from .review_rows import SURE as SURE
+from .review_rows import ReviewRow as ReviewRow
+from .review_rows import review_rows as review_rows
 from .sample_metrics import LabelledPosterior as LabelledPosterior
 from .sample_metrics import SampleMetrics as SampleMetrics
 from .sample_metrics import class_rows as class_rows
@@ -38,4 +43,5 @@ from .sample_metrics import sample_metrics as sample_metrics
 from .sample_metrics import values_by_rule as values_by_rule
 from .score_tables import ScoreSet as ScoreSet
 from .scores import read_scores as read_scores
+from .suspects import suspects as suspects
 from .variant_answers import VariantAnswers as VariantAnswers

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from hiercos.decisions import ROWS_AT_ONCE, Decision, Posterior, Rule
+from hiercos.decisions import ROWS_AT_ONCE, Posterior, Rule
 from hiercos.evaluation.resampling import bootstrap_interval
-from hiercos.evaluation.variant_answers import rule_of
+from hiercos.evaluation.variant_answers import VariantAnswers, rule_of
 from hiercos.metrics import functional as HF
 from hiercos.records import RUNS, Record
-from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, ancestor_matrix
+from hiercos.taxonomy import FloatArray, IntArray
 from hiercos.training import tested_run
 
 NORMAL = 1.96  # quantile of the normal distribution for an interval of 95%
@@ -22,7 +22,7 @@ POSTERIOR_METRICS = ("hops", "log_loss")  # columns of `posterior_rows`, which t
 
 
 def answer_rows(folder: Path, rule_name: str, *, held_out: bool = False) -> FloatArray:
-    """Top-1 and AHD@1 of each test sample of a finished run, from its stored scores.
+    """Top-1 and AHD@1 of each test sample of a finished run that is labelled with a class, from its stored scores.
 
     Args:
         folder: folder of the run.
@@ -32,9 +32,8 @@ def answer_rows(folder: Path, rule_name: str, *, held_out: bool = False) -> Floa
     Returns:
         1 for a right answer and 0 for a wrong one, then the tree distance of the answer; shape (M, 2).
     """
-    tested = tested_run(folder, held_out=held_out)
-    decision = rule_of(Record.read(folder, rule_name))(tested.posterior)
-    return top1_and_distances(decision, tested.labels, tested.posterior.taxonomy)
+    found = VariantAnswers.read(Record.read(folder, rule_name), folder, held_out=held_out)
+    return np.stack([~found.is_wrong, found.distances], axis=1).astype(np.float64)
 
 
 def posterior_rows(folder: Path, rule_name: str, *, held_out: bool = False) -> FloatArray:
@@ -65,24 +64,6 @@ def _hops(decided: Rule, posterior: Posterior, labels: IntArray) -> FloatArray:
     ranking, true = torch.from_numpy(decided.ranking(posterior)[known]), torch.from_numpy(labels[known])
     hops[known] = HF.hops(ranking, true, posterior.taxonomy).numpy()
     return hops
-
-
-def top1_and_distances(decision: Decision, labels: IntArray, taxonomy: Taxonomy) -> FloatArray:
-    """Top-1 and AHD@1 of the answers to samples labelled with a class; an inner node is never right.
-
-    Args:
-        labels: label of each sample, shape (M,); those of inner nodes are left out.
-
-    Returns:
-        Shape (number of samples labelled with a class, 2).
-    """
-    is_class = labels < taxonomy.num_classes
-    answers, leaves = decision.nodes[is_class], taxonomy.leaves[labels[is_class]]
-    ancestors, answered = ancestor_matrix(taxonomy), answers >= 0
-    shared = np.zeros(len(answers))
-    shared[answered] = ancestors[answers[answered]].multiply(ancestors[leaves[answered]]).sum(axis=1)
-    right = answers == leaves
-    return np.stack([right, np.where(right, 0, taxonomy.most_ancestors - shared)], axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ class VariantAnswers:
         rule: rule that answers and ranks.
         posterior: posterior of M test samples.
         labels: true class of each, shape (M,).
-        rows: row of each in the test split, shape (M,); from 0 to M - 1 by default.
+        rows: row of each in the split, shape (M,); from 0 to M - 1 by default.
     """
 
     name: str
@@ -44,14 +44,15 @@ class VariantAnswers:
             object.__setattr__(self, "rows", np.arange(len(self.labels)))
 
     @classmethod
-    def read(cls, record: Record, folder: Path) -> "VariantAnswers":
+    def read(cls, record: Record, folder: Path, *, held_out: bool = False) -> "VariantAnswers":
         """The answers of a finished run under the rule of a record, from the stored scores in its folder.
 
-        Test samples labelled with an inner node are left out.
+        Samples labelled with an inner node are left out. `held_out` is for the held-out samples instead of those of the
+        test split.
         """
         from hiercos.training import tested_run  # imports torch
 
-        tested = tested_run(folder, held_out=False)
+        tested = tested_run(folder, held_out=held_out)
         rows = np.flatnonzero(tested.labels < tested.posterior.taxonomy.num_classes)
         decided, posterior = rule_of(record), tested.posterior.rows(rows)
         return cls(record.name, record.method, decided, posterior, tested.labels[rows], rows)

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from hiercos.data import BUILT_IN, PREFIX
+from hiercos.decisions import rule_from_dict
 from hiercos.encoders import ColumnEncoder, FineTunedEncoder, FrozenEncoder, JoinedEncoder
 from hiercos.metrics import legend, metric_spec
 from hiercos.model import TAXONOMY, WEIGHTS, Classifier
@@ -29,7 +30,8 @@ def train_command(record: Record, *, taxonomy: str, weights: str | None = None) 
     Returns:
         The command, or None for one with a number for each class.
     """
-    config = {**record.config, "method": record.method, "rule": record.rule}
+    rule = record.rule if record.fitted_rule is None else rule_from_dict(record.fitted_rule).text
+    config = {**record.config, "method": record.method, "rule": rule}
     if not isinstance(config.get("class_prior"), str | None):
         return None
     words = ["hiercos", "train", published_source(str(record.data["source"]))]

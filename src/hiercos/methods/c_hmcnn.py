@@ -22,6 +22,10 @@ def c_hmcnn(
     The score of a node is the largest sigmoid at or below it, so no node scores higher than one above it. Samples may
     have one label or several, on a tree or a graph.
 
+    For answers of one class the softmax of the classes' logits is used; `hiercos predict --probabilities nodes` writes
+    the coherent scores. With one label of each sample, log-loss methods are better calibrated. The network is the
+    transformation module instead of the paper's.
+
     Args:
         taxonomy: the tree or graph.
         in_features: width F of the input features.

@@ -25,6 +25,9 @@ ABSENT = -2.0  # cosine of a class without samples, below that of any other
 def centroids(taxonomy: Taxonomy, in_features: int) -> Method:
     """Nearest centroid: the cosine between a sample and the mean of the directions of each class's training samples.
 
+    One pass over the features, nothing chosen: weak alone, a good second member of a committee. The scores are 10
+    times the cosines; sparse centroids drop entries below 0.01; a class without samples stands below all others.
+
     Args:
         taxonomy: the tree; only its number of classes is read.
         in_features: width F of the input features.

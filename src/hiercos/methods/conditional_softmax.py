@@ -18,10 +18,17 @@ def conditional_softmax(
 ) -> Method:
     """Conditional softmax: a softmax among siblings, whose logits are adjusted by training shares [plaud2024].
 
+    For long tails, where rare classes count as much as frequent ones. Node scores are products of conditional
+    probabilities for siblings that are equally frequent. `--set class_prior=balanced` does the same after training for
+    any method, and can be undone; use one of the two. Shares are counted from the training split; `partial_fit` trains
+    without them.
+
     Args:
         taxonomy: the tree.
         in_features: width F of the input features.
-        width, dropout, momentum: see `linear_head`; the published head is one linear layer, without a width.
+        width: width of the transformation module before the linear layer; none, as published, by default.
+        dropout: dropout rate, see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
         tau: strength of the adjustment, see `ConditionalSoftmaxLoss`; 0 for the plain conditional softmax.
     """
     loss = ConditionalSoftmaxLoss(taxonomy, tau)

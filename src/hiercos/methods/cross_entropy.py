@@ -12,6 +12,10 @@ from hiercos.taxonomy import Taxonomy
 def cross_entropy(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None) -> Method:
     """Flat softmax cross-entropy: one linear layer on the features.
 
+    The reference of every comparison; with a decision rule that ranks by expected distance [karthik2021] a strong one.
+    Node probabilities are sums over classes. Published with SGD at 0.1, 100 epochs, batch 64 (256 on iNaturalist-19
+    and tieredImageNet-H), a cosine schedule and, on images, a layer of 600 units before the classifier.
+
     Args:
         taxonomy: the tree; training reads it only for labels that are inner nodes.
         in_features: width F of the input features.
@@ -32,11 +36,14 @@ def cross_entropy_mlp(
 ) -> Method:
     """Flat softmax cross-entropy after the same transformation module as Hier-COS.
 
+    The fair baseline for every method with a transformation module.
+
     Args:
         taxonomy: the tree; training reads it only for labels that are inner nodes.
         in_features: width F of the input features.
         width: width of the transformation module; C, as published, by default.
-        dropout, momentum: see `TransformationModule`.
+        dropout: dropout rate, see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
     """
     width = taxonomy.num_classes if width is None else width
     transformation = TransformationModule(in_features, width, momentum=momentum, dropout=dropout)

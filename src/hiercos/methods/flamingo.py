@@ -12,6 +12,10 @@ from hiercos.taxonomy import Taxonomy
 def flamingo_1(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None) -> Method:
     """Flamingo I: a classifier for each level, on its own slice of the features and all finer ones [chang2021].
 
+    When coarse answers are needed as often as fine ones. Each level's classifier sees the slices of finer levels, but
+    does not change them. Levels are answered independently and may contradict each other. Published with SGD,
+    classifiers 0.1, transformation 0.01 (0.1 on FGVC-Aircraft), 100 epochs.
+
     Note:
         If the features do not divide evenly, the official scripts add the remainder to the finest slice or
         spread it, depending on the data set; here the finest slices get one feature more each. Their level labels
@@ -39,7 +43,8 @@ def flamingo_2(
         taxonomy: the tree.
         in_features: width F of the input features.
         width: width of the transformation module; C, as published, by default.
-        dropout, momentum: see `TransformationModule`.
+        dropout: dropout rate, see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
     """
     width = taxonomy.num_classes if width is None else width
     return _flamingo(TransformationModule(in_features, width, momentum=momentum, dropout=dropout), width, taxonomy)

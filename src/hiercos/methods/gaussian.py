@@ -16,6 +16,9 @@ from hiercos.taxonomy import Taxonomy
 def gaussian(taxonomy: Taxonomy, in_features: int) -> Method:
     """Gaussian discriminant analysis: class means and one shrunk covariance, without training.
 
+    The covariance is shrunk as Ledoit and Wolf do. Nothing is chosen: the baseline in seconds. Node probabilities are
+    sums over classes.
+
     Args:
         taxonomy: the tree; only its number of classes is read.
         in_features: width F of the input features.

@@ -16,6 +16,10 @@ def hafeat_1(
 ) -> Method:
     """HAFeat I: classifiers of all levels on the same features, with consistency, geometry and margin terms [garg2022].
 
+    When classes and coarse answers count and levels should rarely contradict each other. Only the classes have a
+    cross-entropy, and coarse classifiers learn from them later: after a few epochs full-path accuracy can be far below
+    top-1. Published with SGD, classifiers 0.1, 100 epochs.
+
     Note:
         The official code scores with a softmax of a softmax, whose small values become equal and are ranked by
         class index; here the scores are logits. See `HAFeatLoss` for the differences in the loss.
@@ -46,7 +50,8 @@ def hafeat_2(
         taxonomy: the tree.
         in_features: width F of the input features.
         width: width of the transformation module; C, as published, by default.
-        dropout, momentum: see `TransformationModule`.
+        dropout: dropout rate, see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
         margin_levels: levels with a margin term, see `hafeat_1`.
     """
     width = taxonomy.num_classes if width is None else width

@@ -25,6 +25,10 @@ def path_softmax(
     [valmadre2022], and with weight decay the recursive regularisation of [gopal2013]. The loss is proper: the
     probabilities can be calibrated, and a decision rule on them (`crm`, `hops`) ranks the classes.
 
+    The default of `hiercos train --unfreeze`. Where all classes have the same depth, `crm` ranks them by the terms
+    whose logarithms the loss adds up, so with that rule this is cross-entropy with CRM built in. Compare it with
+    `cross-entropy-mlp` under the same rule.
+
     Args:
         taxonomy: the tree.
         in_features: width F of the input features.

@@ -17,10 +17,16 @@ def soft_labels(
 ) -> Method:
     """Soft labels: the target of a class is spread over its neighbours in the tree [bertinetto2020].
 
+    When the whole order of the classes matters and the model must stay a softmax, whose outputs are not class
+    probabilities: calibrate them. Published with `beta` 30, near to one-hot, and 4, which makes mistakes milder and
+    accuracy much lower (22.7% against 58.0% on iNaturalist-19).
+
     Args:
         taxonomy: the tree.
         in_features: width F of the input features.
-        width, dropout, momentum: see `linear_head`; the published head is one linear layer, without a width.
+        width: width of the transformation module before the linear layer; none, as published, by default.
+        dropout: dropout rate, see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
         beta: decay rate of the targets with distance, see `SoftLabelsLoss`.
     """
     head = linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum)

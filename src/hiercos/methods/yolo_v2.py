@@ -19,6 +19,10 @@ def yolo_v2(
 ) -> Method:
     """YOLO-v2: a softmax among siblings at every node, multiplied along the path [redmon2017].
 
+    When every level needs a probability, or families are small in a large tree. A node's probability is the product
+    down to it, the sum of its children's. Published with Adam and AMSGrad at 1e-3 (CIFAR-100) or 1e-5 (iNaturalist-19,
+    tieredImageNet-H).
+
     Note:
         The published tables of CIFAR-100 read the outputs in another class order than that of the labels (names
         sorted as text, labels as numbers), so those results cannot be reproduced. Here column j is node j.
@@ -26,7 +30,9 @@ def yolo_v2(
     Args:
         taxonomy: the tree.
         in_features: width F of the input features.
-        width, dropout, momentum: see `linear_head`; the published head is one linear layer, without a width.
+        width: width of the transformation module before the linear layer; none, as published, by default.
+        dropout: dropout rate, see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
     """
     return Method(
         head=linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum),

@@ -6,10 +6,7 @@ from .limits import Limits as Limits
 from .review import Review as Review
 from .review import queue_text as queue_text
 from .review import read_queue as read_queue
-from .review_rows import STRATEGIES as STRATEGIES
-from .review_rows import review_rows as review_rows
 from .served_model import ServedModel as ServedModel
 from .served_model import served_model as served_model
 from .server import Service as Service
 from .server import run_server as run_server
-from .suspects import suspects as suspects

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from hiercos.serve.errors import ServeError, busy
 from hiercos.serve.limits import Limits
@@ -30,39 +30,58 @@ HEADERS = [
     (b"content-security-policy", POLICY.encode()),
 ]
 
+PREFLIGHT = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "authorization, content-type"}
+
 
 class Guard:
     """ASGI middleware: Host and Origin, token, number and size of requests, headers, errors, times."""
 
     def __init__(self, app: App, limits: Limits, telemetry: Telemetry, *, hosts: set[str], token: str) -> None:
         self.app, self.limits, self.telemetry, self.hosts, self.token = app, limits, telemetry, hosts, token
-        self._open = 0
+        self._origins = {name.encode() for name in limits.names("origins")}
+        self._open = self._held = 0  # open requests, and the bytes received of them
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start, status = time.monotonic(), 0
+        start, status, received = time.monotonic(), 0, 0
+        origin = dict(scope["headers"]).get(b"origin", b"")
+        shared = [(b"access-control-allow-origin", origin), (b"vary", b"origin")] if origin in self._origins else []
+
+        async def receive_on() -> MutableMapping[str, Any]:
+            nonlocal received  # counted, since a body may come without its length
+            message = await receive()
+            size = len(message.get("body", b""))
+            received, self._held = received + size, self._held + size
+            if received > self.limits.body_bytes:
+                raise self._too_large()
+            if self._held > self.limits.open_bytes:
+                raise busy("the open requests have too many bytes together; try again later")
+            return message
 
         async def send_on(message: MutableMapping[str, Any]) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", []), *HEADERS]
+                message["headers"] = [*message.get("headers", []), *HEADERS, *shared]
             await send(message)
 
         self._open += 1
         try:
             self._check(scope)
-            await self.app(scope, self._limited(receive), send_on)
+            if shared and scope["method"] == "OPTIONS":
+                await Response(status_code=204, headers=PREFLIGHT)(scope, receive, send_on)
+                return
+            await self.app(scope, receive_on, send_on)
         except Exception as error:
             if status:  # a stream that has begun: its connection is cut, so that nobody takes it for whole
                 LOG.error("%s %s ended early: %s", scope["method"], _route(scope), _place(error))
                 raise ConnectionAbortedError("the answer ended early") from None
             await error_answer(error)(scope, receive, send_on)
         finally:
-            self._open -= 1
+            self._open, self._held = self._open - 1, self._held - received
             seconds = time.monotonic() - start
             self.telemetry.request(_route(scope), status, seconds)
             if self.limits.log:
@@ -75,11 +94,12 @@ class Guard:
         host = headers.get("host", "")
         if _name(host) not in self.hosts:
             raise ServeError(400, "the Host header names another machine (--set hosts=NAME allows a name)")
-        if "origin" in headers and headers["origin"].partition("://")[2] != host:
-            raise ServeError(403, "a page of another site may not call this service")
+        origin = headers.get("origin", f"http://{host}")
+        if origin.partition("://")[2] != host and origin.encode() not in self._origins:
+            raise ServeError(403, "a page of another site may not call this service (--set origins=SITE allows one)")
         if self._open > self.limits.requests:
             raise busy(f"{self.limits.requests} requests are open; try again later")
-        if self.token and scope["path"] not in OPEN:
+        if self.token and scope["path"] not in OPEN and scope["method"] != "OPTIONS":
             scheme, _, token = headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self.token.encode()):
                 raise ServeError(401, "expected the token of this service: Authorization: Bearer TOKEN")
@@ -89,20 +109,6 @@ class Guard:
 
     def _too_large(self) -> ServeError:
         return ServeError(413, f"expected at most {self.limits.body_bytes:,} bytes in a request (--set body_bytes)")
-
-    def _limited(self, receive: Receive) -> Receive:
-        """The function that receives the body, with its limit; a body may come without its length."""
-        received = 0
-
-        async def receive_on() -> MutableMapping[str, Any]:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > self.limits.body_bytes:
-                raise self._too_large()
-            return message
-
-        return receive_on
 
 
 def _name(host: str) -> str:

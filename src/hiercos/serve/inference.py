@@ -30,9 +30,9 @@ class Job:
     result: "Future[Any]" = field(default_factory=Future)
 
     def fits(self, other: "Job") -> bool:
-        """Whether two jobs can be scored together."""
-        same = self.served is other.served and self.energies == other.energies
-        return same and self.batch.inputs.kind == other.batch.inputs.kind
+        """Whether two jobs can be scored together; images of one request alone, so that memory is bounded."""
+        kinds = {self.batch.inputs.kind, other.batch.inputs.kind}
+        return self.served is other.served and self.energies == other.energies and kinds in ({"texts"}, {"vectors"})
 
 
 class Inference:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hiercos.serve.review_rows import ReviewRow
+from hiercos.evaluation import ReviewRow
 from hiercos.taxonomy import Taxonomy
 
 NAME = "taxonomy"  # of the tag that Label Studio's configuration has

@@ -145,7 +145,10 @@ def _rows_of_columns(rows: Sequence[dict[str, Any]], columns: ColumnKinds) -> In
 
 
 def uploaded_images(files: Sequence[tuple[str, bytes]], model: BaseClassifier[Any], limits: Limits) -> Inputs:
-    """Uploaded images, each a name and its content, decoded unless they have too many pixels together."""
+    """Uploaded images, each a name and its content, unless they have too many pixels together.
+
+    They are decoded when their turn comes, by the thread of inference.
+    """
     from PIL import Image, UnidentifiedImageError
 
     kinds = model.kinds
@@ -159,12 +162,11 @@ def uploaded_images(files: Sequence[tuple[str, bytes]], model: BaseClassifier[An
             with Image.open(BytesIO(content)) as image:
                 pixels += image.width * image.height
         except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
-            continue  # what is wrong is said below
+            continue  # decoding says what is wrong
         if pixels > limits.pixels:
             sentence = f"images: expected at most {limits.pixels:,} pixels, got {pixels:,} up to {name} (--set pixels)"
             raise ServeError(413, sentence)
-    encoded = EncodedImages([content for _, content in files], [name for name, _ in files])
-    return as_inputs(encoded.values(range(len(files))), "images")
+    return EncodedImages([content for _, content in files], [name for name, _ in files])
 
 
 async def form_images(request: Request, limits: Limits) -> tuple[AnswerOptions, list[tuple[str, bytes]]]:

@@ -17,9 +17,9 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from hiercos.errors import DataError
+from hiercos.evaluation import ReviewRow
 from hiercos.serve.errors import ServeError, busy
 from hiercos.serve.requests import Body
-from hiercos.serve.review_rows import ReviewRow
 from hiercos.storage import csv_text
 from hiercos.taxonomy import Taxonomy
 

@@ -61,11 +61,11 @@ def found_nodes(taxonomy: Taxonomy, text: str, limit: int) -> list[int]:
 
 def label_studio_items(taxonomy: Taxonomy, nodes: list[int]) -> list[Node]:
     """The given nodes as the nested items of Label Studio's tag Taxonomy; in a graph below their first parent."""
-    items: dict[int, Node] = {
-        node: {"label": taxonomy.names[node], "value": taxonomy.names[node], "items": []} for node in nodes
-    }
+    items: dict[int, Node] = {node: {"value": taxonomy.names[node], "isLeaf": True} for node in nodes}
     tops: list[Node] = []
     for node in nodes:
         parents = [parent for parent in taxonomy.parent_lists.list(node).tolist() if parent in items]
-        (items[parents[0]]["items"] if parents else tops).append(items[node])
+        if parents:
+            items[parents[0]]["isLeaf"] = False
+        (items[parents[0]].setdefault("children", []) if parents else tops).append(items[node])
     return tops

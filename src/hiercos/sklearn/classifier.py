@@ -330,7 +330,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     @classmethod
     def _of_model(cls, stored: Classifier) -> Self:
         """An estimator with the method, options and rule of a stored model."""
-        return cls(method=stored.model.method, options={**stored.model.options}, rule=stored.rule.name)
+        return cls(method=stored.model.method, options={**stored.model.options}, rule=stored.rule.text)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

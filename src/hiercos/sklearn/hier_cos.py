@@ -101,4 +101,4 @@ class HierCOSClassifier(HierarchicalClassifier):
             raise ModelError(f"expected a model of 'hier-cos', got one of {stored.model.method!r}")
         known = cls._get_param_names()
         options = {name: value for name, value in stored.model.options.items() if name in known}
-        return cls(rule=stored.rule.name, **options)
+        return cls(rule=stored.rule.text, **options)

@@ -107,7 +107,7 @@ class _Weighing:
         self.learned, self.held_out = parts
 
     def scales(self) -> dict[str, float]:
-        """Factors of the units other than the usual ones: of each in turn that of the least loss beside those chosen."""
+        """Factors of the units other than the usual ones: of each in turn the one of least loss beside those chosen."""
         units = list(dict.fromkeys(block.unit for block in self.features.blocks))
         chosen: dict[str, float] = {}
         if len(units) < 2 or len(self.held_out) < LEAST_HELD_OUT:

@@ -206,7 +206,7 @@ def extension_settings(stored: Classifier, settings: Settings) -> Settings:
         stored: model to extend.
         settings: settings of the training; those of the method are ignored.
     """
-    model, rule = stored.model, stored.rule.name
+    model, rule = stored.model, stored.rule.text
     return replace(settings, method=model.method, options=model.options, rule=rule, **KEPT_SETTINGS)
 
 

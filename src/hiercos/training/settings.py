@@ -37,7 +37,7 @@ class Settings:
     Attributes:
         method: name in `hiercos.methods.METHODS`.
         options: options of the method by name.
-        rule: name of the decision rule; None for that of the method.
+        rule: decision rule, with parameters as "hf-beta:beta=0.5"; None for that of the method.
         epochs: exact number of passes over the training data; None for a training that `patience` ends.
         patience: epochs without a better top-1, HOPS or log-loss on validation before the rate falls and the training
             ends; None for 4, or for none with `epochs`.
@@ -232,7 +232,7 @@ UNTYPED = ("options", "class_prior")  # fields whose values are checked where th
 FIELDS = tuple(entry.name for entry in dataclasses.fields(Settings))
 OWN_OPTIONS = {  # settings with an option of their own name in commands, and its help; `--set` takes all of them
     "method": "Method to train (see hiercos methods).",
-    "rule": "Decision rule (see docs/decisions.md).",
+    "rule": "Decision rule (see docs/decisions.md), with parameters as hf-beta:beta=0.5.",
     "epochs": "Exact number of passes over the training data; by default patience ends them.",
     "batch_size": "Samples in a batch.",
     "learning_rate": "Peak learning rate.",

@@ -287,7 +287,7 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
         ),
         (["--confidence", "0.9", "--target-precision", "0.9"], "got --confidence and --target-precision"),
         (["--allow", "nowhere.txt"], "--allow nowhere.txt: cannot be read: "),
-        (["--rule", "hf-beta:beta"], "--rule hf-beta: beta: expected name=value"),
+        (["--rule", "hf-beta:beta"], "rule 'hf-beta': expected parameters as name=value, got 'beta'"),
         (["--rule", "unknown"], "expected a rule fitted on held-out samples"),
         (["--costs", "c.csv", "--rule", "crm"], "--costs: expected no --rule with it"),
         (["--explain", "--top", "3"], "--explain and --top: expected one of them"),

@@ -383,8 +383,10 @@ def test_wrong_answers_and_those_that_change_between_two_models_are_listed(
     with wrong.open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == round(24 * (1 - accuracy[0])) > 5
-    assert list(rows[0]) == ["test_row", "input", "truth", "answer", "distance", "confidence"]
-    assert all(row["truth"] != row["answer"] and row["input"] == f"vector {row['test_row']}" for row in rows)
+    assert list(rows[0]) == ["file", "row", "input", "truth", "answer", "distance", "confidence"]
+    assert all(row["truth"] != row["answer"] and (row["file"], row["input"]) == (str(data), "") for row in rows)
+    labels = np.load(data)["labels"]
+    assert all(row["truth"].endswith(str(labels[int(row["row"]) - 1])) for row in rows)
     assert [row["distance"] for row in rows] == sorted((row["distance"] for row in rows), reverse=True)
     capsys.readouterr()
     assert run(["evaluate", new, str(data), "--against", old, "--format", "json"]) == 0
@@ -403,7 +405,7 @@ def test_wrong_answers_and_those_that_change_between_two_models_are_listed(
 def test_a_list_of_no_wrong_answers_has_a_header(tmp_path: Path) -> None:
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"])
     model = trained(OLD, data, "--method", "centroids")
-    for name, text in (("e.csv", "test_row,input,truth,answer,distance,confidence\n"), ("e.json", "[]\n")):
+    for name, text in (("e.csv", "file,row,input,truth,answer,distance,confidence\n"), ("e.json", "[]\n")):
         assert run(["evaluate", model, str(data), "--errors", str(tmp_path / name)]) == 0
         assert (tmp_path / name).read_text() == text
 

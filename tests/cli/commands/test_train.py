@@ -17,7 +17,10 @@ from trees import TOY, TOY17
     ("words", "parameters"),
     [
         (["--effort", "quick"], {"effort": "quick"}),
-        (["--method", "hier-cos", "--set", "patience=1"], {"method": "hier-cos", "options": {"patience": 1}}),
+        (
+            ["--method", "hier-cos", "--set", "patience=1", "--rule", "hf-beta:beta=0.5"],
+            {"method": "hier-cos", "options": {"patience": 1}, "rule": "hf-beta:beta=0.5"},
+        ),
     ],
 )
 def test_the_command_and_the_estimator_train_the_same_model(
@@ -34,6 +37,7 @@ def test_the_command_and_the_estimator_train_the_same_model(
     ).read_bytes()
     assert trained.temperature == estimator.temperature_
     assert trained.rule == estimator.rule_
+    assert trained.rule.parameters.get("beta") == (0.5 if "--rule" in words else None)
 
 
 @pytest.mark.parametrize("words", [[], ["--no-inputs"]])

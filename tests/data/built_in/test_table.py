@@ -24,7 +24,7 @@ def test_a_data_set_of_files_is_found_below_the_root_and_loaded_by_name(tmp_path
 
 @pytest.mark.parametrize("name", PAPER)
 def test_the_page_has_the_figures_of(name: str) -> None:
-    page = Path(__file__).parents[3].joinpath("docs", "data", "paper-sets.md").read_text(encoding="utf-8")
+    page = Path(__file__).parents[3].joinpath("docs", "paper.md").read_text(encoding="utf-8")
     entry = BUILT_IN[name]
     size = shown_size(sum(archive.size for archive in entry.downloads)) if entry.downloads else "none"
     row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))

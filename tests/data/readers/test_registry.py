@@ -79,5 +79,5 @@ def test_a_reader_of_the_user_takes_its_sources_and_goes_before_the_others(tmp_p
         assert (list(dataset.inputs), dataset.name) == (["one", "two", "three", "four"], "a")
         assert np.array_equal(dataset.labels, [0, 1, 0, 1])
         assert read_inputs(tmp_path / name, kind="texts").count == 4
-    with pytest.raises(DataError, match=r"expected a file \(.npz, .csv, .tsv, .parquet, .jsonl, .words, .csv\)"):
+    with pytest.raises(DataError, match=r"expected a file \(.npz, .csv, .tsv, .parquet, .jsonl, .json, .words, .csv\)"):
         load_dataset(tmp_path / "none.words")

@@ -39,18 +39,21 @@ def review(
     They are those the model is least sure of, spread over the branches, without near-duplicates. --suspects trains
     five models on parts of the data and lists the labels that the model of the other parts finds least probable.
     """
-    from hiercos.serve import STRATEGIES
+    from hiercos.evaluation import STRATEGIES, review_rows
 
     check_option("--strategy", strategy, STRATEGIES)
     check_option("--for", for_, QUEUES)
     check_target("--output", output)
     if suspects:
-        _write_suspects(model, inputs, output, rows, columns=columns, loading=loading)
+        from hiercos.encoders import ReadConfig
+
+        config = ReadConfig(device_options.context())
+        _write_suspects(model, inputs, output, rows, columns=columns, config=config, loading=loading)
         return
     from hiercos.data import read_inputs
 
     with needs_serve_extra():
-        from hiercos.serve import queue_text, review_rows, served_model, tasks
+        from hiercos.serve import queue_text, served_model, tasks
     opened, config = open_model(model, device_options, loading, batch_size=None, workers=0)
     if opened.kind in ("vectors", "columns"):
         raise OptionError(f"{model}: expected a model of texts or images, the queue has no {opened.kind}")
@@ -68,24 +71,21 @@ def review(
 
 
 def _write_suspects(
-    model: Path, data: str, output: Path, rows: int, *, columns: ColumnOptions, loading: LoadOptions
+    model: Path, data: str, output: Path, rows: int, *, columns: ColumnOptions, config: Any, loading: LoadOptions
 ) -> None:
     """Write the contradicted labels as CSV."""
-    from hiercos.data import completed, load_dataset
+    from hiercos.data import load_dataset
+    from hiercos.evaluation import suspects
     from hiercos.records import Record
-    from hiercos.serve import suspects
 
     files = opened_model_folder(model)
     stored = loading.load(files)
     record = Record.find(files, stored.rule.name)
-    if record is None or "backbone" in record.data or stored.kind == "images":
-        raise OptionError(
-            f"{model}: --suspects trains models again: expected a model of texts or vectors with a record"
-        )
+    if record is None:
+        raise OptionError(f"{model}: --suspects trains models as this one was trained: expected a folder with a record")
     reading = {**asdict(columns), "columns": stored.columns}
-    given = load_dataset(data, taxonomy=stored.taxonomy, **reading, callback=checking_lines(), purpose="train")
-    dataset = completed(given)
-    found, paths = suspects(stored, dataset, dict(record.config), rows), stored.taxonomy.path_text
+    dataset = load_dataset(data, taxonomy=stored.taxonomy, **reading, callback=checking_lines(), purpose="train")
+    found, paths = suspects(stored, dataset, dict(record.config), rows, config), stored.taxonomy.path_text
     shown = [dataset.inputs.shown(each.row) for each in found]
     cells: list[list[Any]] = [["row", *(shown[0] if shown else []), *SUSPECT_COLUMNS]]
     for each, own in zip(found, shown, strict=True):

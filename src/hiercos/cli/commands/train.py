@@ -10,7 +10,7 @@ from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, grouped, say
 from hiercos.cli.options.training import ModelOptions
-from hiercos.decisions import RULES
+from hiercos.decisions import rule
 from hiercos.metrics import AVERAGE_PRECISION
 from hiercos.records import refuse_finished_run
 
@@ -48,7 +48,7 @@ def train(
         refuse_finished_run(out)  # before the data are read
     device_options.check_names()
     training.check(trains_backbone=inputs.unfreeze)
-    RULES.checked_name(training.rule or "none")
+    rule(training.rule or "none")  # raises for an unknown rule
     inputs.check_name()
     others = {"keep_inputs": False} if no_inputs else {}
     settings = training.settings(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from hiercos.cli.options.common import file_lines, named_texts
+from hiercos.cli.options.common import file_lines
 from hiercos.cli.options.groups import OptionError, say
 from hiercos.errors import FaultsError
 
@@ -178,14 +178,8 @@ class AnswerOptions:
             raise OptionError(f"--min-level: {error}") from error
 
     def _rule(self, taxonomy: "Taxonomy | None") -> "str | Rule | None":
-        from hiercos.decisions import rule
         from hiercos.evaluation import read_costs
-        from hiercos.training import parsed
 
-        name, colon, parameters = (self.rule or "").partition(":")
-        if colon:
-            texts = named_texts(parameters.split(","), f"--rule {name}:")
-            return rule(name, **{parameter: parsed(parameter, text) for parameter, text in texts.items()})
         return self.rule if self.costs is None or taxonomy is None else read_costs(self.costs, taxonomy)
 
 

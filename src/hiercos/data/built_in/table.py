@@ -104,6 +104,7 @@ BUILT_IN: Registry[BuiltIn] = Registry(
         "icd10cm": "hiercos.data.built_in.icd10cm:ICD10CM",
         "groceries": "hiercos.data.built_in.eccd:GROCERIES",
         "listings": "hiercos.data.built_in.eccd:LISTINGS",
+        "geonames": "hiercos.data.built_in.geonames:GEONAMES",
         "cifar100": "hiercos.paper.cifar100:CIFAR100",
         "fgvc-aircraft": "hiercos.paper.fgvc_aircraft:FGVC_AIRCRAFT",
         "inaturalist19": "hiercos.paper.inaturalist19:INATURALIST19",

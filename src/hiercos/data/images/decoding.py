@@ -1,4 +1,4 @@
-"""Decoding of images: complete, upright, three channels of eight bits; docs/data/images.md states the rules.
+"""Decoding of images: complete, upright, three channels of eight bits; docs/data.md states the rules.
 
 Images that cannot be decoded are found in a pass of their own.
 """

@@ -1,4 +1,4 @@
-"""Tables: CSV, TSV, Parquet and JSON Lines, row by row, and the reader of texts, images and columns in them.
+"""Tables: CSV, TSV, Parquet, JSON Lines, exports of Label Studio, and the reader of texts, images and columns in them.
 
 Every cell stays text, so that a code such as 06.10 does not become a number.
 """
@@ -7,7 +7,7 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -27,9 +27,11 @@ from hiercos.data.columns import (
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.inputs import Inputs, Kind, Texts
+from hiercos.data.readers.label_studio import exported_label, exported_rows
 from hiercos.data.readers.registry import Reader
 from hiercos.data.rows import (
     CANDIDATES_COLUMN,
+    LABEL_COLUMN,
     PATH_COLUMN,
     SPLIT_COLUMN,
     TEXT_COLUMN,
@@ -37,16 +39,16 @@ from hiercos.data.rows import (
     Source,
     SourceOptions,
 )
-from hiercos.errors import DataError, one_line, suggestion
+from hiercos.errors import DataError, listed, one_line, suggestion
 from hiercos.storage import check_regular
 from hiercos.taxonomy.formats import separator_fault
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-PARQUET, JSONL = ".parquet", ".jsonl"
+PARQUET, JSONL, JSON = ".parquet", ".jsonl", ".json"
 TABLES = (*DELIMITERS, PARQUET)  # extensions of score tables
-SAMPLE_TABLES = (*TABLES, JSONL)  # extensions of sample tables
+SAMPLE_TABLES = (*TABLES, JSONL, JSON)  # extensions of sample tables
 ALL_COLUMNS = "all"  # stands for all columns of an input table
-MOST_SHOWN = 60  # characters of a cell in a message
+MOST_SHOWN, MOST_NAMED = 60, 5  # characters of a cell and columns in a message
 ROW_BYTES = 1024  # of a row of a Parquet file that has fewer bytes than rows
 LINE_BYTES = 16  # bytes of a line of JSON Lines for each character that a text may have
 PARQUET_ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
@@ -81,6 +83,8 @@ class TableReader(Reader):
                 needed.setdefault(split, "--split-column")
         kept = _kept_columns(path, options.keep_columns, column if kind == "texts" else None)
         columns = Columns(needed, optional, [*kept, *kinds])
+        used = {*needed, *optional, *kept, *kinds, *options.read_elsewhere}
+        notes = _unread(path, used, is_labelled=label is not None)
 
         def inputs(table: Table) -> Inputs:
             if kinds:
@@ -94,12 +98,12 @@ class TableReader(Reader):
                     table.numbers,
                     inputs(table),
                     {name: cells[name] for name in kept},
-                    None if label is None else cells[label],
+                    None if label is None else tuple(map(exported_label, cells[label])),
                     None if label is None else cells.get(split),
                     None if label is None else cells.get(CANDIDATES_COLUMN),
                 )
 
-        return Source(str(path), "columns" if kinds else kind or "texts", read, names_images=True)
+        return Source(str(path), "columns" if kinds else kind or "texts", read, names_images=True, notes=notes)
 
 
 def _column_kinds(path: Path, options: SourceOptions) -> dict[str, str]:
@@ -127,6 +131,16 @@ def _column_inputs(path: Path, table: "Table", kinds: ColumnKinds, root: str | P
         if kind == IMAGE:
             cells[name] = tuple(str(base / cell) if cell.strip() else "" for cell in cells[name])
     return column_inputs(cells, kinds, source=str(path), row_name=table.row_name)
+
+
+def _unread(path: Path, used: Collection[str], *, is_labelled: bool) -> tuple[str, ...]:
+    """A note on the columns that are not read; inputs may have labels that nobody asks for."""
+    names = column_names(path) if path.suffix.lower() != JSONL else list(next(json_lines(path))[1])
+    known = {*used, *(() if is_labelled else (LABEL_COLUMN, SPLIT_COLUMN, CANDIDATES_COLUMN))}
+    if not (unread := [repr(name) for name in names if name not in known]):
+        return ()
+    hint = "" if is_labelled else "; --keep-columns all copies them to the answers"
+    return (f"{path}: columns that are not read: {listed(unread, MOST_NAMED)}{hint}.",)
 
 
 def _input_column(path: Path, options: SourceOptions, kind: Kind | None) -> tuple[str, Kind]:
@@ -210,7 +224,9 @@ class Columns:
                 without pyarrow; after the last row for every row of another length or with a cell that is neither text
                 nor an integer (and in JSON Lines, for a missing column).
         """
-        return {PARQUET: _parquet_rows, JSONL: _json_rows}.get(path.suffix.lower(), _delimited_rows)(path, self)
+        return {PARQUET: _parquet_rows, JSONL: _json_rows, JSON: _json_rows}.get(path.suffix.lower(), _delimited_rows)(
+            path, self
+        )
 
     @property
     def any_type(self) -> set[str]:
@@ -434,7 +450,7 @@ def parquet_file(path: Path) -> Iterator[Any]:
 
 def column_names(path: Path) -> list[str]:
     """Column names of a table in order; for JSON Lines, the keys of all objects."""
-    if path.suffix.lower() == JSONL:
+    if path.suffix.lower() in (JSONL, JSON):
         return list(dict.fromkeys(name for _, values in json_lines(path) for name in values))
     if path.suffix.lower() == PARQUET:
         with parquet_file(path) as file:
@@ -444,11 +460,14 @@ def column_names(path: Path) -> list[str]:
 
 
 def json_lines(path: Path) -> Iterator[Object]:
-    """Objects of a JSON Lines file, read one at a time; blank lines are skipped.
+    """Objects of a JSON Lines file, read one at a time, or of an export of Label Studio; blank lines are skipped.
 
     Raises:
         DataError: while reading, for a line that is not a JSON object, text that is not UTF-8, or an empty file.
     """
+    if path.suffix.lower() == JSON:
+        yield from exported_rows(path)
+        return
     found = False
     check_regular(path)
     most = LINE_BYTES * limited(TEXT_CHARACTERS)

@@ -113,6 +113,12 @@ def _log_sigmoids(margins: Tensor) -> Tensor:
 def linear_svm(taxonomy: Taxonomy, in_features: int, *, strength: float | None = None) -> Method:
     """Flat linear support vector machine: one class against the rest, squared hinge, as in scikit-learn's LinearSVC.
 
+    What practitioners use on texts, and hard to beat there. The class scores are log-sigmoids of the margins, whose
+    two parameters are fitted by log-loss on validation (8 and 1 without), so that their softmax is a usable
+    probability. The strength is chosen from 1 in powers of two between 1/8 and 8; it is 1 with fewer than 200
+    validation samples. Dense features are centred, divided by the root of their deviation and scaled; n-grams are used
+    as they are.
+
     Args:
         taxonomy: the tree; only its number of classes is read.
         in_features: width F of the input features.

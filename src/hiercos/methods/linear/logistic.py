@@ -95,6 +95,12 @@ def tree_logistic(
     The problem is convex and solved to its optimum. The strength of the penalty and the share of inner nodes are chosen
     on held-out samples; a share of 0 is flat logistic regression, so the tree is used only where it helps.
 
+    Variance, scaling of dense features (deviation to the power of 1, 0.5 or 0) and share (0.5, 0 or 0.8) are those
+    with the smallest log-loss on validation; with fewer than 1,000 samples there and at most 5,000 for training, in a
+    five-fold cross-validation. Without validation and with fewer than 1.5 samples a class (or 10 in all) nothing is
+    chosen: variance 4,096 (16,384 if sparse), share 0.8. It suits frozen features and few samples; beside it,
+    `logistic` shows what the tree buys. `hiercos extend` centres the prior at the old weights.
+
     Args:
         taxonomy: the tree or graph.
         in_features: width F of the input features.

@@ -82,6 +82,8 @@ def level_answers(answers: Tensor, taxonomy: Taxonomy) -> Tensor:
 def level_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Whether the prediction at each level is the label or its ancestor.
 
+    It says how deep an answer can be trusted; level 1 of a tree with two kingdoms is easy.
+
     Args:
         answers: node scores (B, N) or level predictions (B, H).
         labels: class index, C + node or, for the root, C + N of each sample, shape (B,).
@@ -99,6 +101,9 @@ def level_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tenso
 
 def full_path_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Whether the predictions are correct at every level the true class has [park2024].
+
+    For methods that choose each level independently: the gap to top-1 is the cost of their inconsistency. Levels
+    derived from the class make it equal to top-1.
 
     Args:
         answers: node scores (B, N) or level predictions (B, H); levels below the true class do not count.
@@ -122,6 +127,8 @@ def tree_inconsistency(answers: Tensor, taxonomy: Taxonomy) -> Tensor:
 
     A path starts at level 1, each prediction is a child of the one before, and it may stop at any level. Predictions
     below a leaf are ignored.
+
+    Beside full-path accuracy: always the same path is perfectly consistent, right or wrong.
 
     Args:
         answers: node scores (B, N) or level predictions (B, H).

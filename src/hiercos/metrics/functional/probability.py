@@ -22,6 +22,9 @@ def log_loss(log_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy) -> T
 
     The probability of an inner node is the sum over the classes below it.
 
+    Compares probabilities, and calibrations: the best temperature has the lowest log loss on held-out data. It ignores
+    how the rest of the probability is spread.
+
     Args:
         log_probabilities: natural logarithms of the class probabilities, shape (B, C).
         labels: class index, C + node or, for the root, C + N of each sample, shape (B,).
@@ -136,6 +139,9 @@ def binned_error(samples: Tensor, confidences: Tensor, hits: Tensor) -> Tensor:
 
 def calibration_error(node_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy, bins: int = 15) -> Tensor:
     """Expected calibration error at each level: Σ_bins |confidence − accuracy|, weighted by samples.
+
+    For thresholds on probabilities. It does not say whether probabilities separate right from wrong answers: always
+    the most frequent class with its frequency is perfectly calibrated. The value depends on the bins.
 
     Args:
         node_probabilities: node probabilities from 0 to 1, shape (B, N); see `summed_probabilities`.

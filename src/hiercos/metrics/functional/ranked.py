@@ -50,6 +50,9 @@ def mean_of_class_means(totals: Tensor, counts: Tensor) -> Tensor:
 def top_k_accuracy(ranking: Ranking, k: int = 1) -> Tensor:
     """Whether the true class is among the first k.
 
+    It ignores the tree: an answer in the right family and one in another kingdom are the same mistake. Report it
+    beside a hierarchical metric.
+
     Args:
         scores: class scores, higher is better, shape (B, C).
         labels: true class of each sample, shape (B,).
@@ -69,6 +72,10 @@ def top_k_accuracy(ranking: Ranking, k: int = 1) -> Tensor:
 
 def macro_accuracy(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Mean over the classes of their top-1 accuracy; classes without samples are left out.
+
+    For long tails, beside top-1. One sample of a rare class moves it as much as hundreds of a frequent one. A
+    bootstrap draw leaves out the classes that it did not draw, so with many classes of one sample the interval is too
+    narrow.
 
     Args:
         scores: class scores, higher is better, shape (B, C).
@@ -94,6 +101,8 @@ def average_hierarchical_distance(ranking: Ranking, k: int = 1) -> Tensor:
 
     The order of the first k does not matter, and the mean is above 0 even for an ideal order if k > 1.
 
+    AHD@1 is mistake severity times the error rate. Its best value depends on the tree, so compare on the same tree.
+
     Args:
         scores: class scores, higher is better, shape (B, C).
         labels: true class of each sample, shape (B,).
@@ -114,6 +123,9 @@ def average_hierarchical_distance(ranking: Ranking, k: int = 1) -> Tensor:
 @ranking_metric(depth=lambda **_: 1, mean=True)
 def mistake_severity(ranking: Ranking) -> Tensor:
     """Mean tree distance of the mistakes, pooled over all samples [bertinetto2020].
+
+    It says nothing about the number of mistakes, and a shallow class has no mild ones: read it beside top-1, on the
+    same tree and samples.
 
     Args:
         scores: class scores, higher is better, shape (B, C).
@@ -136,6 +148,8 @@ def mistake_severity(ranking: Ranking) -> Tensor:
 def correct_order(ranking: Ranking, k: int | None = None) -> Tensor:
     """Whether the first k classes are in an order the tree prefers: ẑ = z on the first k positions.
 
+    At k = 1 it is top-1 accuracy. One swap at place k counts like a random order.
+
     Args:
         scores: class scores, higher is better, shape (B, C).
         labels: true class of each sample, shape (B,).
@@ -156,6 +170,8 @@ def correct_order(ranking: Ranking, k: int | None = None) -> Tensor:
 @ranking_metric(depth=lambda **_: 1)
 def expected_cost(ranking: Ranking, costs: Tensor) -> Tensor:
     """Cost of each prediction, costs[label, best class]; the mean estimates the expected cost of the classifier.
+
+    With tree distances as costs it is AHD@1. The cost of a correct answer need not be 0.
 
     Args:
         scores: class scores, higher is better, shape (B, C).
@@ -189,6 +205,9 @@ def hierarchical_precision(ranking: Ranking, k: int = 1) -> Tensor:
     """Share of the predicted path (root excluded) that is on the true path, hP; hP@k is the mean of the first k.
 
     |F(ŷ) ∩ F(y)| / |F(ŷ)| with F(v) the ancestors of v and v itself [silla2011].
+
+    Where all classes have the same depth, hP, hR and hF are equal, a rescaled AHD; a long common trunk flatters every
+    method. It is the mean over samples, not the pooled average of some other packages.
 
     Args:
         scores: class scores, higher is better, shape (B, C).
@@ -241,6 +260,8 @@ def preference_order_distance(ranking: Ranking) -> Tensor:
     M(a, b) is 1 if a is preferred to b, −1 if b is preferred, 0 if neither: classes at equal tree
     distance in M₁, classes with equal scores in M₂. A pair in the wrong order adds 8 to the square, and a pair tied
     in only one of the orders adds 2. An order without ties cannot reach 0 if the tree's order has ties.
+
+    Two far classes swapped at the end count like the true class and its sibling at the top; HOPS weighs places.
 
     Args:
         scores: class scores, higher is better, shape (B, C).

@@ -28,6 +28,8 @@ def positions(scores: Tensor, columns: Tensor) -> Tensor:
 def reciprocal_rank(ranking: Ranking) -> Tensor:
     """One over the position of the true class, counted from 1; the mean is the MRR.
 
+    For users who read a list until the right class appears. It ignores every other class, and so the tree.
+
     Args:
         scores: class scores, higher is better, shape (B, C).
         labels: true class of each sample, shape (B,).
@@ -49,6 +51,8 @@ def normalized_rank(node_scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> 
     """Position of the true node at each level over the level's width, averaged over the levels; the mean is MNR.
 
     Positions count from 1, and only the levels the label has count.
+
+    For methods with node scores. The best value is not 0, but depends on the widths of the levels.
 
     Args:
         node_scores: node scores, higher is better, shape (B, N); each level is ranked separately.
@@ -86,6 +90,8 @@ def ndcg(ranking: Ranking, k: int | None = None) -> Tensor:
 
     DCG = Σ_{j≤k} rel(y, π_j) / log₂(j + 1), divided by the DCG of the ideal order; rel is 1 minus the number
     of edges between the two classes over the longest path between any two.
+
+    For trees whose classes have the same depth, to compare with work on retrieval.
 
     Note:
         The number of edges is not H − depth(LCA): on trees with leaves at several depths a class can be near in edges
@@ -148,6 +154,9 @@ def average_precision(node_scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -
     A pair is right if the node is at or above a label of the sample. Pairs of equal score are one step of the curve,
     and the area is the sum of precision times gain in recall over the steps. Nodes strictly below a label at an inner
     node, and samples without labels, are left out.
+
+    For several labels of a sample. Nodes near the root have most of the right pairs, so knowing the first level well
+    scores high; and it does not say which threshold to use.
 
     Args:
         node_scores: node scores, higher is likelier, comparable between nodes and samples, shape (B, N); those of
