@@ -53,7 +53,7 @@ test-lowest:  ## the tests with the lowest versions that pyproject.toml allows, 
 	$(VENV)-lowest/bin/python -m pip install --quiet -c $(VENV)-lowest/constraints.txt -e '.[parquet,images,onnx,serve,obo]' $(TOOLS)
 	$(VENV)-lowest/bin/pytest -n $(WORKERS) --dist worksteal -W default $(LOWEST)
 
-torch-free: $(VENV)/.test  ## the installation without torch of docs/export.md, in an environment of its own
+torch-free: $(VENV)/.test  ## the installation without torch of docs/deploy.md, in an environment of its own
 	$(BIN)/pytest -m slow tests/onnx
 
 torture: $(VENV)/.test  ## end every command at each of its file operations, and change bytes of stored files

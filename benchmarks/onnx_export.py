@@ -119,9 +119,8 @@ def print_texts(folder: str, data: str, threads: int) -> None:
     start: Start = "features" if texts.kind == "vectors" else "inputs"
     expected = stored.posterior(texts, ReadConfig(SingleDevice("cpu")))
     with TemporaryDirectory() as written:
-        files = export_onnx(stored, start=start).write(Path(written, "model.onnx"))
-        size = sum(file.stat().st_size for file in files)
-        model = OnnxModel.load(files[0], threads=threads)
+        file = export_onnx(stored, start=start).write(Path(written, "model.onnx"))
+        model = OnnxModel.load(file, threads=threads)
     begin = process_time()
     found = list(model.posteriors(texts, InferenceConfig()))
     rate = len(texts) / (process_time() - begin)
@@ -129,7 +128,7 @@ def print_texts(folder: str, data: str, threads: int) -> None:
     answers = np.concatenate([model.rule.ranking(part).argmax(axis=1) for part in found])
     changed = (answers != stored.rule.ranking(expected).argmax(axis=1)).sum()
     sizes = f"{stored.model.input_width:,} | {stored.model.taxonomy.num_classes:,} | {len(texts):,}"
-    print(f"| {data} | {sizes} | {difference:.1e} | {changed} | {size:,} | {rate:,.0f} |", flush=True)
+    print(f"| {data} | {sizes} | {difference:.1e} | {changed} | {rate:,.0f} |", flush=True)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """What the choice of the verdict costs on simulated comparisons with known truth, and what it ships on stored records.
 
-python benchmarks/verdict.py            # both tables of docs/comparing.md as Markdown; some minutes
+python benchmarks/verdict.py            # both tables of docs/notes/training.md as Markdown; some minutes
 python benchmarks/verdict.py --records  # only what is shipped on the records in benchmarks/results
 """
 

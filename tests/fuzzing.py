@@ -1,10 +1,9 @@
-"""Mutated files for every reader: each must be read, or refused with an error of this package, soon.
+"""Mutated files of users and configurations of models: each must be read, or refused in one sentence, soon.
 
 The mutator starts from small valid files of each format and from the kept corpus in `tests/corpus`. An input whose
 outcome is new (another message, numbers aside) joins the pool that later inputs are made from.
 """
 
-import hashlib
 import io
 import json
 import math
@@ -12,7 +11,6 @@ import os
 import random
 import re
 import resource
-import shutil
 import signal
 import time
 from collections import Counter
@@ -24,45 +22,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.torch
-import torch
-from scipy.sparse import csr_matrix
 
-from folders import resealed
 from hiercos import Taxonomy
-from hiercos.benchmark import ReportSource
-from hiercos.benchmark.tune import TrialResult, read_trial
 from hiercos.checks import json_object
 from hiercos.data import load_dataset, read_inputs
 from hiercos.data.images.decoding import decoded
-from hiercos.decisions import HeldOutChains, rule
-from hiercos.encoders import TextFeatures
-from hiercos.encoders.backbones.preprocessing import read_image_transform
-from hiercos.encoders.backbones.weights import read_weights
-from hiercos.encoders.encoder import TfidfEncoder
+from hiercos.decisions import rule
 from hiercos.errors import FaultsError
-from hiercos.evaluation import read_labelled_images, read_scores
-from hiercos.methods import Model
-from hiercos.model import Classifier, Memory, ModelError
-from hiercos.model.persistence import FORMAT, TAXONOMY, VOCABULARY, WEIGHTS, read_config
-from hiercos.onnx import open_onnx_model
-from hiercos.onnx.format import (
-    OnnxDescription,
-    TextFile,
-    TextMap,
-    check_seal,
-    read_description,
-    read_text_map,
-    sealed,
-    text_map_content,
-)
-from hiercos.paper.recipes import read_recipe, recipes_folder
-from hiercos.records import RECORD_FILE, read_records, records_json
-from hiercos.storage import CONFIG, DIGEST, FILES, Folder, opened, sha256
+from hiercos.evaluation import read_scores
+from hiercos.model import ModelError
+from hiercos.model.persistence import FORMAT, read_config
+from hiercos.storage import CONFIG, DIGEST, FILES, Folder, opened
 from hiercos.taxonomy import LabelReader, read_taxonomy
-from hiercos.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from hiercos.training.run_folder import INPUTS, SCORES, read_report_inputs, tested_run
-from records import record
 
 CORPUS = Path(__file__).parent / "corpus"
 SECONDS = 2  # longest time of the processor for one input
@@ -166,125 +137,16 @@ def image_targets(_folder: Path) -> Iterator[Target]:
     yield Target("image", ".img", lambda p: decoded(p.read_bytes(), p.name), seeds, 8)
 
 
-def model_targets(folder: Path) -> Iterator[Target]:
-
-    def read_record(path: Path) -> object:
-        sums = {RECORD_FILE: sha256(path.read_bytes())}
-        return read_records(Folder(placed(path, RECORD_FILE), {}, sums))
+def model_targets(_folder: Path) -> Iterator[Target]:
 
     def read_settings(path: Path) -> object:
         return read_config(Folder(path.parent, json_object(path, path.read_bytes(), ModelError), {}))
 
-    yield Target("record", ".json", read_record, [records_json([record()]).encode()], 6)
     sums = {"format": 1, FILES: {"a": "0" * 64}, DIGEST: "0" * 64}
     yield Target("checksums", ".json", lambda p: opened(placed(p, CONFIG)), [json.dumps(sums).encode()], 8)
     config = {"format": FORMAT, "kind": "vectors", "method": "hier-cos", "options": {"width": 4}, "in_features": 3}
     config |= {"rule": rule("crm").to_dict(), "temperature": 1.5, "backbone": None, "calibration": {"height": 2}}
     yield Target("config", ".json", read_settings, [json.dumps(config).encode()], 8)
-    tensors = {"weight": torch.ones(2, 2)}
-    write_checkpoint(folder / "c.st", Checkpoint(tensors, tensors, {}, {"history": []}, {"seed": 0}))
-    yield Target("checkpoint", ".st", lambda p: read_checkpoint(p, {"seed": 0}), [(folder / "c.st").read_bytes()], 6)
-    described = OnnxDescription(TREE, "vectors", "hier-cos", rule("crm"), 1.5).properties()
-
-    def metadata(path: Path) -> object:
-        values = path.read_bytes().decode("utf-8", "replace").split("\x1f")
-        return read_description(dict(zip(values[::2], values[1::2], strict=False)), path.name, checked=True)
-
-    flat = "\x1f".join(part for pair in described.items() for part in pair).encode()
-    yield Target("onnx-metadata", ".txt", metadata, [flat], 8)
-    yield Target("onnx-seal", ".onnx", lambda p: check_seal(p.read_bytes(), p.name), [sealed(b"graph")], 8)
-    yield text_map_target()
-    yield from onnx_target()
-
-
-def model_folder(folder: Path, others: dict[str, str | bytes] | None = None, **parts: Any) -> Path:
-    """A model folder of texts."""
-    texts = TextFeatures.fit(["red car", "a cat", "the dog"])
-    model = Model(TREE, texts.width, "cross-entropy").eval()
-    Classifier(model, TfidfEncoder(texts), rule("crm"), **parts).save(folder, others)
-    return folder
-
-
-def folder_targets(folder: Path) -> Iterator[Target]:
-    """Every file of a model folder and of a finished run, read with the rest of its folder undamaged."""
-    chains = HeldOutChains((0.5, 0.25), ((0.5,), ()), 2)
-    vectors = csr_matrix(np.eye(2, 20, dtype=np.float32))
-    parts = {"calibration": chains, "memory": Memory(vectors, torch.tensor([0, 1]))}
-    scores = array_file(scores=np.eye(3, dtype=np.float32), labels=np.array([0, 1, 2]))
-    shown = json.dumps({"inputs": [{"row": 0, "name": "row 1", "text": "a"}]})
-    whole = model_folder(folder / "whole", {SCORES: scores, INPUTS: shown}, **parts)
-
-    def loaded(place: Path) -> object:
-        stored = Classifier.load(place)
-        assert isinstance(stored.encoder, TfidfEncoder)
-        return stored.encoder.features.transform(["a red car"])
-
-    readers = dict.fromkeys((TAXONOMY, WEIGHTS, VOCABULARY), loaded)
-    readers |= {SCORES: partial(tested_run, held_out=False), INPUTS: read_report_inputs}
-    for name, read in readers.items():
-        place = shutil.copytree(whole, folder / f"with-{Path(name).name}", dirs_exist_ok=True)
-
-        def replaced(path: Path, place: Path = place, name: str = name, read: Any = read) -> object:
-            os.replace(path, place / name)
-            return read(resealed(place))
-
-        yield Target(f"folder-{Path(name).name}", ".file", replaced, [(whole / name).read_bytes()])
-
-
-def other_targets(folder: Path) -> Iterator[Target]:
-    """Files of other programs beside the data: predictions, recipes, settings and weights; and results of a search."""
-    labels = folder / "labels.csv"
-    labels.write_bytes(b"image,label\na.jpg,cat\nb.jpg,dog\n")
-    labelled = read_labelled_images(labels, TREE, input_column="image", label_column="label")
-    species = {"filepath": "a.jpg", "classifications": {"classes": ["1;pet;cat;;;;cat"], "scores": [0.5]}}
-    animals = json.dumps({"predictions": [species | {"prediction": "1;pet;cat;;;;cat", "prediction_score": 0.5}]})
-    yield Target("image-predictions-json", ".json", lambda p: read_scores(p, TREE, labelled), [animals.encode()], 4)
-    recipe = sorted(recipes_folder().rglob("*.yaml"))[0]
-    name = recipe.parent.name
-    yield Target("recipe", ".yaml", lambda p: read_recipe(placed(p, name) / name), [recipe.read_bytes()])
-    settings = {"size": {"shortest_edge": 8}, "do_center_crop": True, "crop_size": 8, "resample": 3}
-    settings |= {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
-
-    def transform(path: Path) -> object:
-        return read_image_transform(placed(path, "preprocessor_config.json"), backbone="x")
-
-    yield Target("image-settings", ".json", transform, [json.dumps(settings).encode()], 4)
-    weights = safetensors.torch.save({"weight": torch.ones(2, 2)})
-    yield Target("backbone-weights", ".safetensors", lambda p: read_weights(str(p)), [weights], 4)
-    identity = {"identity": {"seed": 0}, "result": TrialResult(0, {"width": 4}, 0.5, 0.25, 3).to_dict()}
-    yield Target("trial", ".json", lambda p: read_trial(p, {"seed": 0}), [json.dumps(identity).encode()], 4)
-    rows, statements = [{"method": "m", "rule": "none", "seed": 0}], [{"kind": "note", "text": "v"}]
-    results = json.dumps({"rows": rows, "statements": statements}).encode()
-    yield Target("results", ".json", lambda p: ReportSource.read(placed(p, "results.json")), [results], 4)
-
-
-def onnx_target() -> Iterator[Target]:
-    """An ONNX file whose author gave it the checksum of what it holds."""
-    try:
-        import onnxruntime
-
-        from onnx_exports import of_texts
-
-        content = of_texts().export.content()
-    except ImportError:
-        return
-    onnxruntime.set_default_logger_severity(4)
-
-    def read(path: Path) -> object:
-        return open_onnx_model(sealed(path.read_bytes()), source=path.name, threads=1)
-
-    yield Target("onnx-model", ".onnx", read, [content])
-
-
-def text_map_target() -> Target:
-    """The text features beside an ONNX file whose author wrote the checksum of a damaged file into it."""
-    content = text_map_content(TextMap(TextFeatures.fit(["red car", "a cat"])))
-
-    def read(path: Path) -> object:
-        described = TextFile(path.name, hashlib.sha256(path.read_bytes()).hexdigest())
-        return read_text_map(path.with_suffix(".onnx"), described)(["a red car"])
-
-    return Target("text-map", ".map", read, [content], 4)
 
 
 def placed(path: Path, name: str) -> Path:
@@ -297,7 +159,7 @@ def placed(path: Path, name: str) -> Path:
 
 def targets(folder: Path) -> list[Target]:
     """All readers with their seeds, those of the corpus included."""
-    makers = (taxonomy_targets, data_targets, image_targets, model_targets, folder_targets, other_targets)
+    makers = (taxonomy_targets, data_targets, image_targets, model_targets)
     made = [target for make in makers for target in make(folder)]
     for target in made:
         kept = sorted((CORPUS / target.name).glob("*")) if (CORPUS / target.name).is_dir() else []

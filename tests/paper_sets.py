@@ -132,7 +132,7 @@ SYNSETS = ("n01440764", "n01443537", "n07831146")  # one leaf of the edges is no
 
 
 def write_tiered(root: Path, *, lists: str = "") -> Path:
-    """Three images of every synset in each split: in folders, or as `txt` or `json` lists beside images/SYNSET."""
+    """Three images of every synset in each split: in folders, or as `txt` lists beside images/SYNSET."""
     folder = root / "tiered-imagenet-h"
     named = {
         split: {synset: [f"{synset}_{split}{row}.JPEG" for row in range(3)] for synset in SYNSETS}
@@ -145,7 +145,5 @@ def write_tiered(root: Path, *, lists: str = "") -> Path:
                 files[f"splits_tieredImageNet-H/{split}/{synset}.txt"] = "".join(f"{name}\n" for name in names).encode()
             place = f"images/{synset}" if lists else f"{split}/{synset}"
             files |= {f"{place}/{name}": photograph((10, 20, 200)) for name in names}
-    if lists == "json":
-        files["splits.json"] = json.dumps(named).encode()
     write_files(folder, files)
     return folder

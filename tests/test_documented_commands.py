@@ -42,7 +42,7 @@ NOT_RUN = {  # part of a command -> why it is not run
     "sections.onnx": "prunes a model of hier-cos; tested in tests/onnx",
     "model.onnx new-photos": "needs an export of a network of images, half a minute; tested in tests/onnx",
 }
-IMAGE_PAGES = ("docs/interoperability.md", "docs/data.md")
+IMAGE_PAGES = ("docs/other-programs.md", "docs/data.md")
 TREE = Taxonomy.from_paths(
     [
         ("Fungi", "Basidiomycota", "Amanita", "fly agaric"),

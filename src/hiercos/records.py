@@ -13,7 +13,7 @@ from hiercos.checks import fits, json_object, positive_fault, schema_faults
 from hiercos.errors import FaultsError
 
 RECORD_FILE = "record.json"  # of all rules
-CHECKPOINT, PREVIOUS_CHECKPOINT = "checkpoint.safetensors", "checkpoint-previous.safetensors"
+CHECKPOINT = "checkpoint"  # of an unfinished run
 RESULTS_TABLE, RUNS = "results.csv", "runs"  # table and folder of runs of a comparison
 MEMBERS = "members"  # folder of the inner models of an unfinished run
 

@@ -85,11 +85,6 @@ def test_a_card_that_is_there_stays(trained: Path, tmp_path: Path) -> None:
     assert torch.equal(answers(PretrainedModel.from_pretrained(tmp_path)), answers(model))
 
 
-def test_a_model_is_shown_in_one_line(trained: Path) -> None:
-    shown = "PretrainedModel(hier-cos + crm, vectors, Taxonomy(23 nodes, 17 classes, height 4))"
-    assert repr(PretrainedModel.from_pretrained(trained)) == shown
-
-
 def test_the_card_says_how_good_each_level_is_and_what_the_tree_looks_like(trained: Path, tmp_path: Path) -> None:
     model = PretrainedModel.from_pretrained(trained)
     model.save_pretrained(tmp_path / "toys")
@@ -293,22 +288,6 @@ def test_a_pipeline_of_a_folder_names_the_class_its_path_and_its_probability(tmp
         assert answer["confidence"] == pytest.approx(float(nodes[row, path[-1]]), abs=1e-6)
 
 
-def test_the_best_classes_come_best_first_and_ties_in_the_order_of_the_classes() -> None:
-    (answer,) = of_texts().answers("red car", top=3)
-    assert [other["rank"] for other in answer["top"]] == [1, 2, 3]
-    first = {key: value for key, value in answer.items() if key not in ("row", "text", "top")}
-    assert answer["top"][0] == {"rank": 1, **first}
-    likely = [other["confidence"] for other in answer["top"][1:]]
-    assert likely == sorted(likely, reverse=True)
-    assert len(of_texts().answers("red car", top=99)[0]["top"]) == TOY17.num_classes
-    flat = Model(TOY, 2, "cross-entropy").eval()
-    for weight in flat.parameters():
-        torch.nn.init.zeros_(weight)
-    (tied,) = Classifier(flat, None).answers(np.ones((1, 2)), top=3, explain=True)
-    assert [other["class"] for other in tied["top"]] == ["cat", "dog", "car"]
-    assert (tied["runner_up"], tied["because"]) == ("dog", "nothing (against dog)")
-
-
 def shown(answers: list[dict[str, object]]) -> list[dict[str, object]]:
     """Answers without the name of the image."""
     return [{name: value for name, value in answer.items() if name != "image"} for answer in answers]
@@ -337,24 +316,6 @@ def test_a_loaded_model_becomes_a_pipeline(tmp_path: Path) -> None:
     pipeline = load_pipeline(PretrainedModel(stored), device="cpu", batch_size=2)
     assert pipeline(TEXTS) == load_pipeline(str(tmp_path), device="cpu", batch_size=2)(TEXTS)
     assert repr(stored) == "Classifier(cross-entropy + crm, texts, Taxonomy(23 nodes, 17 classes, height 4))"
-
-
-def test_what_no_pipeline_can_be_made_of_is_refused() -> None:
-    model = PretrainedModel(of_texts())
-    with pytest.raises(ValueError, match="expected batch_size of at least 1, got 0"):
-        load_pipeline(model, batch_size=0)
-    with pytest.raises(ValueError, match="expected workers of at least 0, got -1"):
-        load_pipeline(model, workers=-1)
-
-
-def test_vectors_are_rows_of_numbers() -> None:
-    model = Model(TOY17, 12, "path-softmax", {"width": None}).eval()
-    features, _ = cloud(TOY17, 17)
-    answers = Classifier(model, None).answers(features.numpy())
-    with torch.no_grad():
-        expected = model(features).argmax(dim=1).tolist()
-    assert [answer["class"] for answer in answers] == [TOY17.class_names[label] for label in expected]
-    assert "id" not in answers[0]
 
 
 @pytest.mark.parametrize(

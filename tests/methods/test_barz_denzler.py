@@ -1,5 +1,4 @@
 import torch
-from torch import nn
 
 from hiercos.geometry.frames import class_frame, height_similarities
 from hiercos.methods import METHODS
@@ -21,11 +20,3 @@ def test_the_answer_of_a_level_is_the_ancestor_of_the_nearest_class() -> None:
     nearest = method.class_scores(f).argmax(dim=1)
     tops = [TOY17.path(int(leaf))[0] for leaf in TOY17.leaves[nearest.numpy()]]
     assert method.node_scores(f)[:, TOY17.level(1)].argmax(dim=1).tolist() == tops
-
-
-def test_class_and_node_scores_read_one_matrix_which_no_state_holds() -> None:
-    method = METHODS["barz-denzler"](TOY17, in_features=2)
-    parts = nn.ModuleDict({"class_scores": method.class_scores, "node_scores": method.node_scores})
-    assert [name for name, _ in parts.named_buffers()] == ["class_scores.embeddings"]
-    assert not parts.state_dict()
-    assert not list(parts.parameters())

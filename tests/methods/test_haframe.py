@@ -18,10 +18,3 @@ def test_the_frame_is_saved_with_the_weights_and_never_trained() -> None:
     head = METHODS["haframe"](TOY, in_features=5).head
     assert head.state_dict()["frame"].shape == (3, 3)
     assert "frame" not in dict(head.named_parameters())
-
-
-def test_levels_are_summed_probabilities_of_the_logits() -> None:
-    method = METHODS["haframe"](TOY, in_features=5)
-    outputs = torch.tensor([[0.2, 0.2, 0.6, 1.0]]).log()  # cat, dog, car, and a length
-    torch.testing.assert_close(method.class_scores(outputs), outputs[:, :3])
-    torch.testing.assert_close(method.node_scores(outputs), torch.tensor([[0.4, 0.6, 0.2, 0.2, 0.6]]))

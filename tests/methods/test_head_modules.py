@@ -36,19 +36,6 @@ def test_the_module_is_a_stem_and_two_blocks(stem) -> None:
     torch.testing.assert_close(module(x), module.blocks[1](module.blocks[0](stemmed)))
 
 
-def test_no_linear_map_has_a_bias_and_every_slope_starts_at_a_quarter() -> None:
-    module = TransformationModule(7, 5, stem="linear")
-    assert [layer.bias for layer in module.modules() if isinstance(layer, nn.Linear)] == [None] * 5
-    slopes = [layer.weight for layer in module.modules() if isinstance(layer, nn.PReLU)]
-    assert [slope.tolist() for slope in slopes] == [[0.25] * 5] * 4
-
-
-def test_momentum_is_that_of_the_stem_alone() -> None:
-    module = TransformationModule(7, 5, momentum=0.001)
-    norms = [layer.momentum for layer in module.modules() if isinstance(layer, nn.BatchNorm1d)]
-    assert norms == [0.001, 0.1, 0.1, 0.1, 0.1]
-
-
 def test_dropout_acts_on_the_stem_in_training_only() -> None:
     torch.manual_seed(0)
     module = TransformationModule(7, 5, dropout=0.5)
@@ -56,15 +43,6 @@ def test_dropout_acts_on_the_stem_in_training_only() -> None:
     dropped = (module.stem(x) == 0).float().mean()
     assert 0.4 < dropped < 0.6
     assert (module.eval().stem(x) != 0).all()
-
-
-def test_pooling_and_the_linear_stem_commute() -> None:
-    """Projecting a map with a 1x1 convolution and then averaging is averaging and then projecting."""
-    torch.manual_seed(0)
-    weight = TransformationModule(7, 5, stem="linear").stem[0].weight
-    maps = torch.randn(2, 7, 3, 3)
-    convolved = nn.functional.conv2d(maps, weight[:, :, None, None]).mean(dim=(2, 3))
-    torch.testing.assert_close(convolved, maps.mean(dim=(2, 3)) @ weight.T)
 
 
 def test_a_module_without_width_is_refused() -> None:
@@ -92,14 +70,6 @@ def test_each_level_sees_its_slice_and_the_finer_ones() -> None:
     logits = heads(features)
     expected = [heads.classifiers[level](features[:, 2 * level :]) for level in range(3)]
     torch.testing.assert_close(logits, torch.cat(expected, dim=1))
-
-
-def test_a_level_moves_its_own_slice_alone() -> None:
-    heads = SlicedHeads(6, [2, 3, 4])
-    for columns, moved in ((slice(0, 2), [0, 1]), (slice(2, 5), [2, 3]), (slice(5, 9), [4, 5])):
-        features = torch.randn(5, 6, requires_grad=True)
-        heads(features)[:, columns].sum().backward()
-        assert features.grad.abs().sum(dim=0).nonzero().squeeze(1).tolist() == moved
 
 
 def test_unit_rows_have_length_one_and_make_the_logits() -> None:

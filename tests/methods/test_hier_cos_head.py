@@ -47,20 +47,6 @@ def test_heads_on_the_published_trees_have_the_published_size(name: str, in_feat
     assert list(head.buffers(recurse=False)) == []  # the identity costs nothing
 
 
-@pytest.mark.parametrize(
-    ("stem", "formula"),
-    [("linear", lambda d, n: d * n + 4 * n**2 + 14 * n), ("norm", lambda d, n: 2 * d + 2 * d * n + 3 * n**2 + 12 * n)],
-)
-def test_parameter_counts_follow_the_formulas(stem, formula) -> None:
-    assert trainable(HierCOSHead(7, TOY17, stem=stem)) == formula(7, TOY17.num_nodes)
-
-
-def test_a_random_basis_adds_one_square_matrix_that_is_not_trained() -> None:
-    head = HierCOSHead(7, TOY17, basis="random")
-    assert [buffer.shape for buffer in head.buffers(recurse=False)] == [(TOY17.num_nodes, TOY17.num_nodes)]
-    assert trainable(head) == trainable(HierCOSHead(7, TOY17))
-
-
 def test_a_narrow_head_has_blocks_of_that_width_and_one_map_to_the_nodes() -> None:
     head = HierCOSHead(7, TOY17, width=6)
     blocks = 2 * 7 + 2 * 7 * 6 + 3 * 6**2 + 12 * 6

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from hiercos.methods import METHODS, Between, Committee, MethodError, OneOf, build_method
+from hiercos.methods import METHODS, Between, Committee, MethodError, build_method
 from trees import TOY
 
 SEARCHED = [name for name in METHODS if METHODS.row(name).search]
@@ -33,52 +33,10 @@ def test_a_range_by_order_of_magnitude_has_half_its_draws_below_the_geometric_me
     assert all(value == float(f"{value:.3g}") for value in values)
 
 
-def test_an_even_range_has_half_its_draws_below_the_middle() -> None:
-    generator = np.random.default_rng(2)
-    values = [Between(1, 5).draw(generator) for _ in range(2000)]
-    assert np.mean(np.array(values) < 3) == pytest.approx(0.5, abs=0.04)
-
-
-def test_every_one_of_a_few_values_is_drawn() -> None:
-    generator = np.random.default_rng(3)
-    assert {OneOf(1.0, 2.0, "x").draw(generator) for _ in range(50)} == {1.0, 2.0, "x"}
-
-
-def test_spaces_are_written_as_the_documentation_lists_them() -> None:
-    assert str(Between(0.001, 0.5, log=True)) == "0.001 to 0.5 (log)"
-    assert str(Between(1, 5)) == "1 to 5"
-    assert str(OneOf(1.0, 2.0)) == "1.0, 2.0"
-
-
-def test_an_unknown_method_suggests_the_nearest() -> None:
-    with pytest.raises(MethodError, match="unknown method 'hiercos'; did you mean 'hier-cos'"):
-        METHODS["hiercos"]
-
-
-def test_only_a_registered_name_is_in_the_registry() -> None:
-    assert METHODS.checked_name("hier-cos") == "hier-cos"
-    assert "hier-cos" in METHODS
-    assert "hiercos" not in METHODS
-
-
 @pytest.mark.parametrize("name", list(METHODS))
 def test_a_method_has_a_solver_if_its_traits_say_so(name: str) -> None:
     method = METHODS[name](TOY, in_features=4)
     assert (method.solver is not None or isinstance(method.head, Committee)) == METHODS.traits(name).solved
-
-
-def test_an_unknown_method_without_a_near_one_lists_all() -> None:
-    with pytest.raises(MethodError, match=r"there are: .*cross-entropy.*hier-cos"):
-        METHODS["zzz"]
-
-
-def test_an_unknown_option_suggests_the_nearest() -> None:
-    with pytest.raises(MethodError, match="no option 'alhpa'; did you mean 'alpha'"):
-        METHODS.check_options("hier-cos", {"alhpa": 1})
-
-
-def test_options_are_listed_with_their_defaults() -> None:
-    assert METHODS.options("cross-entropy-mlp") == {"width": None, "dropout": 0.0, "momentum": 0.1}
 
 
 def test_every_method_says_what_it_is_in_one_line() -> None:
@@ -128,10 +86,6 @@ def test_levels_are_given_as_a_list_of_integers() -> None:
 def test_a_value_that_the_method_refuses_is_said_with_its_option(name: str, options: dict, given: str) -> None:
     with pytest.raises(MethodError, match=f"method '{name}' with {given}: .+"):
         build_method(name, TOY, 8, options)
-
-
-def test_an_integer_is_a_number() -> None:
-    assert build_method("hier-cos", TOY, 8, {"alpha": 1}).loss.alpha == 1
 
 
 def test_only_the_flat_methods_do_without_the_tree() -> None:

@@ -60,7 +60,7 @@ def test_a_folder_without_its_configuration_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "m" / "config.json").unlink()
     with pytest.raises(ModelError, match=r"m: not a model folder, it has no config\.json"):
         Classifier.load(tmp_path / "m")
-    (tmp_path / "m" / "checkpoint.safetensors").touch()
+    (tmp_path / "m" / "checkpoint").touch()
     with pytest.raises(ModelError, match="m: an unfinished run; finish it with --resume"):
         Classifier.load(tmp_path / "m")
 

@@ -33,7 +33,7 @@ from onnx_exports import TEXTS, of_energies, of_images, of_texts, of_vectors
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = [line for line in (ROOT / "requirements-onnx.txt").read_text().splitlines() if not line.startswith("#")]
-SECTION = (ROOT / "docs" / "export.md").read_text(encoding="utf-8").partition("## Without torch")[2]
+SECTION = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8").partition("## Without torch")[2]
 WITHOUT_TORCH = """
 import json, sys
 commands, absent = map(json.loads, sys.argv[1:])
@@ -202,15 +202,6 @@ def test_what_the_graph_does_not_take_is_one_sentence() -> None:
         texts.answers("red car", top=0)
     with pytest.raises(ValueError, match="expected batch_size of at least 1, got -2"):
         InferenceConfig(batch_size=-2)
-
-
-def test_the_files_of_a_text_model_are_found_under_another_name_too(tmp_path: Path) -> None:
-    for file in of_texts().export.write(tmp_path / "model.onnx"):
-        file.rename(tmp_path / file.name.replace("model", "other"))
-    assert OnnxModel.load(tmp_path / "other.onnx").text_map is not None
-    next(tmp_path.glob("other.text-*.safetensors")).write_bytes(b"")
-    with pytest.raises(OnnxError, match=r"other\.text-.{8}\.safetensors: not the file that was written with oth"):
-        OnnxModel.load(tmp_path / "other.onnx")
 
 
 def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:

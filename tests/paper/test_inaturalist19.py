@@ -1,8 +1,6 @@
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +14,6 @@ def fault_of(root: Path) -> str:
     with pytest.raises(DataError) as error:
         inaturalist19(root)
     return str(error.value).replace(str(root), "ROOT")
-
-
-def changed(path: Path, change: Callable[[Any], object]) -> None:
-    value = json.loads(path.read_text())
-    change(value)
-    path.write_text(json.dumps(value))
 
 
 def test_the_tree_is_that_of_the_category_file_and_classes_are_in_the_order_of_ids(tmp_path: Path) -> None:
@@ -73,20 +65,6 @@ def test_the_lists_of_a_published_split_are_used_and_what_they_leave_out_is_said
     assert dataset.notes == (f"{folder}: 51 of 60 images are in no list of splits_inat19 and left out.",)
 
 
-def test_lists_that_do_not_fit_the_annotations_are_errors(tmp_path: Path) -> None:
-    folder = write_inaturalist(tmp_path)
-    split = {name: {"nat0000": [f"00000{row}.jpg"], "nat0001": []} for row, name in enumerate(("train", "val", "test"))}
-    split["val"]["nat0001"] = ["nothing.jpg"]
-    (folder / "splits.json").write_text(json.dumps(split))
-    assert fault_of(tmp_path) == "ROOT/inaturalist19/splits.json: val: the annotations have no image 'nothing.jpg'"
-    split["val"]["nat0001"] = ["030000.jpg"]
-    (folder / "splits.json").write_text(json.dumps(split))
-    assert fault_of(tmp_path) == (
-        "ROOT/inaturalist19/splits.json: val: train_val2019/Group/3/030000.jpg is of category 3 in the annotations, "
-        "not nat0001"
-    )
-
-
 def test_images_in_folders_of_splits_need_no_annotations(tmp_path: Path) -> None:
     folder = tmp_path / "inaturalist19"
     names = ("train/nat0000/b", "train/nat0000/a", "train/nat0003/c", "val/nat0001/d", "test/nat0003/e")
@@ -106,45 +84,17 @@ def test_without_a_category_file_the_tree_has_the_obfuscated_names(tmp_path: Pat
     assert inaturalist19(tmp_path).taxonomy.class_names == ("hidden 0", "hidden 1", "hidden 3")
 
 
-@pytest.mark.parametrize(
-    ("file", "change", "message"),
-    [
-        ("categories.json", lambda value: value[1].pop("order"), "category 2: expected a name for its order"),
-        (
-            "categories.json",
-            lambda value: value[0].update(id="3"),
-            "category 1: expected an object with a whole number",
-        ),
-        (
-            "categories.json",
-            lambda value: value[0].update(id=1),
-            "expected 3 categories with ids of their own, got 2 ids",
-        ),
-        ("categories.json", lambda value: value.clear(), "expected a list of categories, with at least one"),
-        ("val2019.json", lambda value: value["images"][0].pop("file_name"), "the first without one lacks 'file_name'"),
-        ("val2019.json", lambda value: value.pop("annotations"), "the first without one lacks 'annotations'"),
-    ],
-)
-def test_files_of_another_form_are_errors(
-    tmp_path: Path, file: str, change: Callable[[Any], object], message: str
-) -> None:
-    changed(write_inaturalist(tmp_path) / file, change)
-    fault = fault_of(tmp_path)
-    assert fault.startswith(f"ROOT/inaturalist19/{file}: ")
-    assert message in fault
+def test_where_there_is_nothing_it_is_said_what_to_put_where(tmp_path: Path) -> None:
+    assert fault_of(tmp_path).startswith("inaturalist19 is not in ROOT: expected inaturalist19/ with categories.json")
 
 
-def test_json_that_ends_early_a_missing_image_and_an_unknown_category_are_errors(tmp_path: Path) -> None:
+def test_a_category_without_a_name_and_a_missing_image_are_errors(tmp_path: Path) -> None:
     folder = write_inaturalist(tmp_path)
     (folder / "train_val2019/Group/1/010003.jpg").unlink()
     assert fault_of(tmp_path) == (
         "ROOT/inaturalist19/train_val2019/Group/1/010003.jpg: the annotations name this image, but it is not there"
     )
-    changed(folder / "train2019.json", lambda value: value["annotations"][0].update(category_id=7))
-    assert fault_of(tmp_path) == "train_val2019/Group/3/030000.jpg: there is no category '7'"
-    (folder / "val2019.json").write_text('{"images": [')
-    assert fault_of(tmp_path).startswith("ROOT/inaturalist19/val2019.json: line 1, column 13: not JSON")
-
-
-def test_where_there_is_nothing_it_is_said_what_to_put_where(tmp_path: Path) -> None:
-    assert fault_of(tmp_path).startswith("inaturalist19 is not in ROOT: expected inaturalist19/ with categories.json")
+    categories = json.loads((folder / "categories.json").read_text())
+    del categories[1]["order"]
+    (folder / "categories.json").write_text(json.dumps(categories))
+    assert "categories.json: expected categories with an id and kingdom, phylum, " in fault_of(tmp_path)

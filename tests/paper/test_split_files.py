@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -30,30 +29,6 @@ def test_lists_are_read_split_by_split_and_class_by_class(tmp_path: Path) -> Non
     assert entries[1].where == f"{tmp_path / 'train' / 'cat.txt'}: row 3"
 
 
-@pytest.mark.parametrize(
-    "train", [{"cat": ["a.jpg", "b.jpg"], "dog": ["a.jpg"]}, ["cat/a.jpg", "cat/b.jpg", "dog/a.jpg"]]
-)
-def test_json_names_images_by_class_or_by_path(tmp_path: Path, train: object) -> None:
-    file = tmp_path / "splits.json"
-    file.write_text(json.dumps({"train": train, "val": {"cat": ["c.jpg"]}, "test": ["dog/d.jpg"]}))
-    assert [entry[:3] for entry in listed_split(file)] == ENTRIES
-
-
-@pytest.mark.parametrize("train", [3, ["a.jpg"], {"cat": "a.jpg"}, {"cat": [3]}, [["cat", "a.jpg"]], {"cat": [""]}])
-def test_json_of_another_form_is_an_error(tmp_path: Path, train: object) -> None:
-    file = tmp_path / "splits.json"
-    file.write_text(json.dumps({"train": train, "val": [], "test": []}))
-    assert fault_of(file).startswith('PLACE: train: expected {"CLASS": ["NAME", …]} or ["CLASS/NAME", …], got ')
-
-
-def test_json_without_a_split_is_an_error(tmp_path: Path) -> None:
-    file = tmp_path / "splits.json"
-    file.write_text('{"train": [], "test": []}')
-    assert fault_of(file) == "PLACE: expected an object with the keys train, val and test"
-    file.write_text('{"train": ')
-    assert fault_of(file).startswith("PLACE: line 1, column 11: not JSON")
-
-
 def test_an_image_in_two_splits_is_an_error(tmp_path: Path) -> None:
     write_files(tmp_path, LISTS | {"test/cat.txt": b"e.jpg\nb.jpg\n"})
     assert fault_of(tmp_path) == "PLACE/test/cat.txt: row 2: 'b.jpg' is already listed in PLACE/train/cat.txt: row 3"
@@ -77,13 +52,6 @@ def test_images_in_folders_are_taken_in_the_order_of_their_names(tmp_path: Path)
         ("val", "cat", str(tmp_path / "val/cat/d.jpg")),
         ("test", "cat", str(tmp_path / "test/cat/e.jpg")),
     ]
-
-
-def test_folders_without_images_are_an_error(tmp_path: Path) -> None:
-    for split in ("train", "val", "test"):
-        (tmp_path / split).mkdir()
-    with pytest.raises(DataError, match="expected images in train/CLASS, val/CLASS and test/CLASS, got none"):
-        foldered_split(tmp_path)
 
 
 def test_missing_files_are_found_in_any_folder(tmp_path: Path) -> None:

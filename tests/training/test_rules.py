@@ -91,13 +91,6 @@ def test_a_class_prior_is_stored_with_the_model_and_used_by_every_rule(fabric: F
     assert records["none"].config["class_prior"] == "balanced"
 
 
-def test_a_finished_run_is_not_taken_for_one_without_its_prior(fabric: Fabric, tmp_path: Path) -> None:
-    data = blob_data(TOY17, 340)
-    train(data, replace(CONFIG, class_prior="balanced"), fabric=fabric, folder=tmp_path)
-    with pytest.raises(RunError, match="holds a finished run with another class_prior"):
-        train(data, CONFIG, fabric=fabric, folder=tmp_path, resume=True)
-
-
 def test_a_prior_of_another_number_of_classes_is_refused(fabric: Fabric, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="class_prior: expected a prior of each of the 17 classes, got 2"):
         train(blob_data(TOY17, 340), replace(CONFIG, class_prior=(0.5, 0.5)), fabric=fabric, folder=tmp_path)

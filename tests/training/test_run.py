@@ -71,11 +71,6 @@ def test_a_folder_with_a_run_is_never_overwritten(fabric: Fabric, finished: Path
         train(blob_data(count=150), CONFIG, fabric=fabric, folder=finished, resume=True)
 
 
-def test_the_same_seed_gives_the_same_figures(fabric: Fabric, finished: Path, tmp_path: Path) -> None:
-    again = train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path).records["none"]
-    assert again.metrics == pytest.approx(Record.read(finished).metrics, rel=0, abs=0, nan_ok=True)
-
-
 def test_a_record_says_what_can_change_the_last_bits(finished: Path) -> None:
     record = Record.read(finished)
     assert record.environment is not None
@@ -90,7 +85,7 @@ def test_checkpoints_beside_a_finished_run_are_swept_by_the_next_one(
     fabric: Fabric, finished: Path, tmp_path: Path
 ) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
-    for name in ("checkpoint.safetensors", "checkpoint-previous.safetensors", ".hiercos-dead.tmp"):
+    for name in ("checkpoint", ".hiercos-dead.tmp"):
         (folder / name).touch()
     before = {file.name: file.read_bytes() for file in folder.glob("[!.]*.*") if not file.name.startswith("check")}
     train(blob_data(), CONFIG, fabric=fabric, folder=folder, resume=True)

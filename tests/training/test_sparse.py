@@ -11,9 +11,8 @@ import torch
 from lightning_fabric import Fabric
 
 from folders import with_tensors
-from hiercos.data import Dataset, Texts, read_inputs
-from hiercos.encoders import LabelledVectors, ReadConfig, TfidfEncoder
-from hiercos.methods import Model
+from hiercos.data import Dataset, Texts
+from hiercos.encoders import ReadConfig
 from hiercos.model import Classifier, ModelError, class_scores
 from hiercos.training import Features, Settings, features_of, fit, train
 from raw_methods import raw_method
@@ -70,11 +69,6 @@ def test_a_trained_model_takes_sparse_vectors_as_it_takes_their_dense_features(f
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
-def test_dense_features_are_computed_once_for_all_methods() -> None:
-    data = features_of(texts())
-    assert data.for_method(config("hier-cos")) is data.for_method(config("cross-entropy"))
-
-
 def test_only_training_texts_shape_the_features() -> None:
     changed = [text if split == "train" else "zebra" for text, split in zip(TEXTS, SPLIT, strict=True)]
     before, after = (features_of(replace(texts(), inputs=Texts(each))) for each in (TEXTS, changed))
@@ -98,24 +92,6 @@ def test_a_model_folder_of_texts_answers_as_the_run_that_wrote_it(
     assert stored.encoder is not None
     samples = stored.encoder.samples(Texts(TEXTS[48:]), ReadConfig(fabric))
     torch.testing.assert_close(class_scores(fabric, stored.model, samples), tested, atol=1e-5, rtol=1e-5)
-
-
-def test_predictions_of_texts_are_streamed_batch_by_batch(
-    fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    train(features_of(texts()), config("cross-entropy"), fabric=fabric, folder=tmp_path / "m")
-    stored, sizes = Classifier.load(tmp_path / "m"), []
-    own = TfidfEncoder.samples
-
-    def counted(self: TfidfEncoder, inputs: Texts, read: ReadConfig) -> object:
-        sizes.append(len(inputs))
-        return own(self, inputs, read)
-
-    monkeypatch.setattr(TfidfEncoder, "samples", counted)
-    (tmp_path / "texts.csv").write_text("\n".join(["text", *TEXTS * 10]))
-    many = read_inputs(tmp_path / "texts.csv", kind="texts")
-    assert sum(len(posterior) for _, posterior in stored.batches(many, ReadConfig(fabric))) == 600
-    assert max(sizes) == 256
 
 
 def test_a_damaged_projection_is_named(fabric: Fabric, tmp_path: Path) -> None:
@@ -149,21 +125,3 @@ def test_no_dense_matrix_of_all_samples_is_made(
     model = data.for_method(config(method)).model(config(method))
     fit(fabric, model, data.for_method(config(method)).samples("train"), None, config(method))
     assert class_scores(fabric, model, data.samples("test")).shape == (12, 3)
-
-
-def test_labelled_sparse_vectors_come_in_the_order_of_the_rows_asked_for() -> None:
-    matrix = wide(6, 20)
-    samples = LabelledVectors(matrix, torch.arange(6) % 3)
-    assert len(samples) == 6
-    (batch,) = samples.to(torch.device("cpu")).batches([torch.tensor([4, 0, 4])])
-    assert batch.layout is torch.sparse_csr
-    np.testing.assert_array_equal(batch.to_dense(), matrix[[4, 0, 4]].toarray())
-
-
-def test_a_model_with_a_projection_says_what_it_takes() -> None:
-    data = features_of(texts()).for_method(config("cross-entropy"))
-    model = data.model(config("cross-entropy"))
-    assert model.takes_sparse
-    assert model.input_width == features_of(texts()).values.shape[1]
-    assert not Model(TOY, 4, "cross-entropy").takes_sparse
-    assert Model(TOY, 4, "cross-entropy").input_width == 4

@@ -165,6 +165,6 @@ def test_with_folds_all_rows_but_test_choose_and_are_learned_from(fabric: Fabric
     found = train(data, Settings(method, epochs=5, folds=4), fabric=fabric, folder=tmp_path)
     tests = len(data.rows("test"))
     assert len(data.rows("val")) > 0
-    assert len(stored_scores(opened(tmp_path), data.taxonomy, HELD_OUT).labels) == len(data.split) - tests
+    assert len(stored_scores(opened(tmp_path), HELD_OUT).labels) == len(data.split) - tests
     learned = found.records["none"].learned
     assert (learned["rows"], learned["held_out"]) == (len(data.split) - tests, "4 cross-fits")

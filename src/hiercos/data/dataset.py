@@ -18,6 +18,7 @@ from hiercos.data.splits import (
     SPLITS,
     TEST_SHARE,
     VAL_SHARE,
+    Key,
     Purpose,
     TextArray,
     completed_split,
@@ -191,17 +192,21 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
     if not is_new and known and not targets:
         return dataset
     is_class = dataset.is_class
-    keys, own = dataset.inputs.split_keys(), dataset.split
-    split = completed_split(keys, dataset.nodes, own, is_class=is_class, test=test, targets=targets)
+    keys = split_keys(dataset.inputs, dataset.groups)
+    others: dict[str, Any] = {"grouped": dataset.groups is not None, "times": dataset.times}
+    split = completed_split(keys, dataset.nodes, dataset.split, is_class=is_class, test=test, targets=targets, **others)
+    chosen = f"by hash of each {'sample' if dataset.groups is None else 'group'}"
+    chosen = chosen if dataset.times is None else f"as the latest{' groups' * (dataset.groups is not None)}"
     notes = []
     if is_new and test:
         _check_rows_of(split, ("train", "test"), dataset.source)
-        notes.append(
-            f"{dataset.source} has no split: {TEST_SHARE:.0%} test samples were chosen by hash of each sample."
-        )
+        notes.append(f"{dataset.source} has no split: {TEST_SHARE:.0%} test samples were chosen {chosen}.")
     if not known and "val" in split:
         share = f"{VAL_SHARE:.0%} of the {'other ' * (is_new and test)}samples"
-        notes.append(f"{dataset.source}: {share} validate, chosen by hash; the final model learns from them, too.")
+        notes.append(
+            f"{dataset.source}: {share} validate, chosen {chosen.removesuffix(' of each sample')}; "
+            "the final model learns from them, too."
+        )
     if targets:
         aside = np.count_nonzero(split == CALIBRATION)
         of_class = np.count_nonzero(is_class[split == CALIBRATION])
@@ -212,6 +217,11 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
             )
         notes.append(f"{dataset.source}: {aside} samples calibrate targets and are not learned from.")
     return replace(dataset, split=split, notes=(*dataset.notes, *notes))
+
+
+def split_keys(inputs: Inputs, groups: AnyArray | None) -> Sequence[Key]:
+    """What the split of each sample depends on, M keys: its group, or else its content."""
+    return inputs.split_keys() if groups is None else [str(group) for group in groups]
 
 
 def _check_rows_of(split: TextArray, names: Sequence[str], source: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hiercos.data.built_in.table import BUILT_IN
 from hiercos.data.columns import ColumnInputs, groups_of, times_of, weights_of
-from hiercos.data.dataset import Dataset, completed, data_fingerprint
+from hiercos.data.dataset import Dataset, completed, data_fingerprint, split_keys
 from hiercos.data.images.decoding import usable_rows
 from hiercos.data.inputs import Kind
 from hiercos.data.readers.registry import STANDARD_INPUT, existing_suffix, known_suffixes, prefix_of, reader_of
@@ -369,9 +369,11 @@ def _test_split(
 ) -> tuple[TextArray, str]:
     """The split of rows without one: that of the training, if a model was trained on them, else all are for testing."""
     name, inputs, is_class = rows.source.name, rows.batch.inputs, taxonomy.classes_of(labels.nodes) >= 0
-    keys, none = inputs.split_keys(), np.full(len(inputs), "")
+    groups, none = groups_of(inputs), np.full(len(inputs), "")
+    others: dict[str, Any] = {"grouped": groups is not None, "times": times_of(inputs)}
+    keys = split_keys(inputs, groups)
     for test, targets in product((True, False), repeat=2):
-        split = completed_split(keys, labels.nodes, none, is_class=is_class, test=test, targets=targets)
+        split = completed_split(keys, labels.nodes, none, is_class=is_class, test=test, targets=targets, **others)
         if data_fingerprint(taxonomy, inputs, labels.nodes, split, labels.sets) not in trained_on:
             continue
         if not test:

@@ -20,6 +20,7 @@ from hiercos.encoders.columns import ColumnFeatures, Embedded, embedded_columns
 from hiercos.encoders.device import DeviceContext
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import SparseMatrix, csr_tensor
+from hiercos.taxonomy import AnyArray
 
 VECTORS_AT_ONCE = 1024  # vectors in a batch without training
 CPU_NUMBERS = 4 * 3 * 224 * 224  # numbers in all images of a batch on a CPU
@@ -52,6 +53,7 @@ class LabelledVectors(VectorSamples):
 
     labels: Tensor  # label of each sample, a class index or C + node, shape (M,), int64
     label_sets: Tensor | None = None  # see `LabelledSamples`
+    groups: AnyArray | None = None  # group of each sample, shape (M,), which no fold divides; None without groups
 
     def to(self, device: torch.device) -> LabelledVectors:
         """The same features and classes on a device."""

@@ -48,7 +48,7 @@ def posterior_rows(folder: Path, rule_name: str, *, held_out: bool = False) -> F
         Shape (M, 2), nan where a sample does not count.
     """
     tested, decided = tested_run(folder, held_out=held_out), rule_of(Record.read(folder, rule_name))
-    posterior, labels, stored, tables = tested.posterior, tested.labels, tested.hops(decided), []
+    posterior, labels, stored, tables = tested.posterior, tested.labels, tested.hops.get(rule_name), []
     for start, batch in zip(range(0, len(labels), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
         rows = slice(start, start + len(batch))
         hops = _hops(decided, batch, labels[rows]) if stored is None else stored[rows]

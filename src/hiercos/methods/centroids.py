@@ -14,7 +14,7 @@ from hiercos.methods.contributions import Comparison
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.linear.solved_weights import SolvedWeights
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, Solved
+from hiercos.methods.solver import LabelledFeatures, Solved, Solver
 from hiercos.taxonomy import Taxonomy
 
 SCALE = 10.0  # of the cosines
@@ -90,7 +90,7 @@ def lengths(features: Tensor) -> Tensor:
 
 
 @dataclass(eq=False)
-class CentroidSolver:
+class CentroidSolver(Solver):
     """Sets the centroids, of length 1, of samples of length 1; nothing is chosen."""
 
     head: CentroidHead
@@ -114,10 +114,6 @@ class CentroidSolver:
         found = csr_array(sums.T, dtype=np.float32)
         self.head.set_weights(found if issparse(train.features) else found.toarray())
         return Solved()
-
-    def again(self, train: LabelledFeatures, chosen: "CentroidSolver", *, seed: int) -> None:  # noqa: ARG002
-        """See `Solver`."""
-        self(train, None, seed=seed)
 
 
 def _row_lengths(rows: Any) -> Any:

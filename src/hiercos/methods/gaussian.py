@@ -9,7 +9,7 @@ from torch import nn
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.contributions import linear_contributions
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, Solved
+from hiercos.methods.solver import LabelledFeatures, Solved, Solver
 from hiercos.taxonomy import Taxonomy
 
 
@@ -29,7 +29,7 @@ def gaussian(taxonomy: Taxonomy, in_features: int) -> Method:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianSolver:
+class GaussianSolver(Solver):
     """Sets a linear layer to the posterior of Gaussians with the shrinkage of Ledoit and Wolf [ledoit2004].
 
     Classes without samples get the mean of all samples and the smallest share.
@@ -64,13 +64,3 @@ class GaussianSolver:
             self.head.weight.copy_(torch.as_tensor(weight))
             self.head.bias.copy_(torch.as_tensor(bias))
         return Solved()
-
-    def again(
-        self,
-        train: LabelledFeatures,
-        chosen: "GaussianSolver",  # noqa: ARG002  # it chose nothing
-        *,
-        seed: int,
-    ) -> None:
-        """See `Solver`."""
-        self(train, None, seed=seed)

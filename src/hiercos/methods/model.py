@@ -213,6 +213,7 @@ class Model(nn.Module):
             seed: seed of everything random.
         """
         assert self.solver is not None
+        assert chosen.solver is not None
         self.solver.again(self._prepared(train), chosen.solver, seed=seed)
         self.options |= chosen.options
 

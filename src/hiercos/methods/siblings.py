@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from hiercos.methods.linear.logistic import lowest
 from hiercos.methods.linear.sibling_problems import NodeWeights, SiblingProblem, TreeWeights, tree_of_parents
 from hiercos.methods.linear.solved_weights import SolvedWeights
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, Solved
+from hiercos.methods.solver import LabelledFeatures, Solved, Solver
 from hiercos.methods.table import MethodError
 from hiercos.taxonomy import IntArray, Taxonomy
 
@@ -119,7 +120,7 @@ class SiblingHead(SolvedWeights):
 
 
 @dataclass(eq=False)
-class SiblingSolver:
+class SiblingSolver(Solver):
     """Solves the problem of each inner node on its own, on the rows below it.
 
     Strength and temperatures are chosen in the first call; later calls keep them.
@@ -133,6 +134,7 @@ class SiblingSolver:
     head: SiblingHead
     strength: float | None
     inverses: dict[int, float] | None = None
+    chosen: ClassVar = ("strength", "inverses")
 
     def __call__(
         self,
@@ -148,17 +150,6 @@ class SiblingSolver:
         self.strength, self.inverses = self.strength or USUAL_STRENGTH, self.inverses or {}
         self._set(problem, problem.assembled(problem.solve(problem.families, self.strength)))
         return Solved()
-
-    def again(
-        self,
-        train: LabelledFeatures,
-        chosen: "SiblingSolver",
-        *,
-        seed: int,
-    ) -> None:
-        """See `Solver`."""
-        self.strength, self.inverses = chosen.strength, chosen.inverses
-        self(train, None, seed=seed)
 
     def _choose(self, problem: SiblingProblem, val: LabelledFeatures) -> Solved:
         """Set the head with the strength and the temperatures of the smallest log-loss on validation samples.

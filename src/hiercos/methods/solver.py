@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.methods.layers import SparseMatrix
-from hiercos.taxonomy import Floats, IntArray
+from hiercos.taxonomy import AnyArray, Floats, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,15 +20,15 @@ class LabelledFeatures:
     features: Floats | SparseMatrix  # shape (M, F), float32: an array, or a SciPy CSR matrix
     labels: IntArray  # class of each sample, shape (M,)
     weights: Floats | None = None  # weight of each sample, shape (M,), above 0; None for equal weights
+    groups: AnyArray | None = None  # group of each sample, shape (M,), which no fold divides; None without groups
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def rows(self, chosen: NDArray[np.bool_]) -> LabelledFeatures:
         """The samples of a mask of shape (M,)."""
-        return LabelledFeatures(
-            self.features[chosen], self.labels[chosen], None if self.weights is None else self.weights[chosen]
-        )
+        weights, groups = (None if each is None else each[chosen] for each in (self.weights, self.groups))
+        return LabelledFeatures(self.features[chosen], self.labels[chosen], weights, groups)
 
     def with_usual_weights(self) -> LabelledFeatures:
         """The samples with weights of mean 1, whatever their unit."""
@@ -43,9 +44,12 @@ class Solved:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-class Solver(Protocol):
+class Solver(ABC):
     """Finds the weights of a head."""
 
+    chosen: ClassVar[tuple[str, ...]] = ()  # names of the attributes that the first call chooses, and later ones keep
+
+    @abstractmethod
     def __call__(self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int) -> Solved:
         """Set the weights of the head.
 
@@ -55,24 +59,25 @@ class Solver(Protocol):
             seed: seed of everything random.
         """
 
-    def again(self, train: LabelledFeatures, chosen: Any, *, seed: int) -> None:
-        """Set the weights of the head with the settings that another solver of the same method has chosen.
-
-        Args:
-            train: samples to learn from, which may be more than those of the choice, and have other features.
-            chosen: the other solver.
-            seed: seed of everything random.
-        """
+    def again(self, train: LabelledFeatures, earlier: Solver, *, seed: int) -> None:
+        """Set the weights with what another solver of the same method has chosen, on samples that may be others."""
+        for name in self.chosen:
+            setattr(self, name, getattr(earlier, name))
+        self(train, None, seed=seed)
 
 
-def folds(labels: IntArray, count: int, seed: int) -> list[NDArray[np.bool_]]:
+def folds(labels: IntArray, count: int, seed: int, groups: AnyArray | None = None) -> list[NDArray[np.bool_]]:
     """Masks of the held-out samples of each fold; every class is spread over the folds evenly.
 
     Args:
         labels: class of each sample, shape (M,).
         count: number of folds.
         seed: seed of the assignment.
+        groups: group of each sample, shape (M,), spread by the label of its first sample; None without groups.
     """
+    if groups is not None:
+        _, first, members = np.unique(groups, return_index=True, return_inverse=True)
+        return [mask[members] for mask in folds(labels[first], count, seed)]
     order = np.lexsort((np.random.default_rng(seed).random(len(labels)), labels))  # by class, shuffled within each
     fold = np.empty(len(labels), dtype=np.int64)
     fold[order] = np.arange(len(labels)) % count

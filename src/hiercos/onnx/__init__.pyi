@@ -3,7 +3,6 @@ from .export import Start as Start
 from .export import export_onnx as export_onnx
 from .export import to_int8 as to_int8
 from .format import OPSET as OPSET
-from .format import text_map_name as text_map_name
 from .graph import largest_difference as largest_difference
 from .model import InferenceConfig as InferenceConfig
 from .model import OnnxModel as OnnxModel

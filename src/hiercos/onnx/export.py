@@ -36,12 +36,9 @@ from hiercos.onnx.format import (
     OnnxDescription,
     OnnxError,
     TextMap,
-    describe_text_map,
     onnx_library,
     output_names,
-    remove_other_text_maps,
     sealed,
-    text_map_content,
 )
 from hiercos.onnx.graph import (
     TOLERANCE,
@@ -53,7 +50,7 @@ from hiercos.onnx.graph import (
     serialized,
 )
 from hiercos.onnx.model import OnnxModel, open_onnx_model
-from hiercos.storage import check_writable, write
+from hiercos.storage import write
 from hiercos.taxonomy import check_tree
 
 Start = Literal["inputs", "features"]
@@ -72,44 +69,27 @@ class OnnxExport:
     description: OnnxDescription  # content of its metadata
     module: ExportedModule  # PyTorch module that was exported
     sample: Tensor  # inputs of the graph, used to compare both
-    text_map: TextMap | None  # map from texts to features, written to a separate file; None for other kinds
     difference: float  # `largest_difference` from PyTorch on the sample
 
     def content(self) -> bytes:
         """The bytes of the file."""
         model = type(self.graph)()
         model.CopyFrom(self.graph)
-        model.doc_string = "Written by hiercos export; see docs/export.md."
+        model.doc_string = "Written by hiercos export; see docs/deploy.md."
         onnx_library("onnx").helper.set_model_props(model, self.description.properties())
         return sealed(serialized(model))
 
     def opened(self) -> OnnxModel:
         """The model in onnxruntime, as loaded from the file."""
-        return open_onnx_model(self.content(), text_map=self.text_map)
+        return open_onnx_model(self.content())
 
-    def write(self, path: str | PathLike[str]) -> list[Path]:
-        """Write the ONNX file, and for texts the feature file beside it, both or neither; returns their paths."""
+    def write(self, path: str | PathLike[str]) -> Path:
+        """Write the ONNX file; returns its path."""
         file = Path(path)
-        _check_no_folder(file)
-        if self.text_map is None:
-            write(file, self.content())
-            remove_other_text_maps(file, None)
-            return [file]
-        beside = text_map_content(self.text_map)
-        text_file = describe_text_map(file, beside)
-        content = replace(self, description=replace(self.description, text_file=text_file)).content()
-        text_path = file.with_name(text_file.name)
-        _check_no_folder(text_path)
-        check_writable(file)
-        write(text_path, beside)
-        write(file, content)  # from here on the new pair is valid, up to here the old one
-        remove_other_text_maps(file, text_path.name)
-        return [file, text_path]
-
-
-def _check_no_folder(file: Path) -> None:
-    if file.is_dir():
-        raise OnnxError(f"{file}: expected the name of a file, this is a folder")
+        if file.is_dir():
+            raise OnnxError(f"{file}: expected the name of a file, this is a folder")
+        write(file, self.content())
+        return file
 
 
 def export_onnx(stored: Classifier, *, start: Start = "inputs", examples: Sequence[Any] = ()) -> OnnxExport:
@@ -118,7 +98,7 @@ def export_onnx(stored: Classifier, *, start: Start = "inputs", examples: Sequen
     Args:
         stored: model on the CPU, as `Classifier.load` returns it.
         start: first stage of the graph: "inputs" (the default) for preprocessed images, vectors, or the features of
-            texts, whose map is written beside the file; "features" for the head alone, a model of vectors.
+            texts, whose map is among the metadata; "features" for the head alone, a model of vectors.
         examples: texts, images or vectors to compare on, of which 16 are used; by default texts of the model's own
             n-grams, or noise.
 
@@ -139,7 +119,8 @@ def export_onnx(stored: Classifier, *, start: Start = "inputs", examples: Sequen
         stored.rule,
         stored.temperature,
         transform,
-        calibration=stored.calibration,
+        _text_map(stored, encoder),
+        stored.calibration,
     )
     projection = stored.model.projection if start == "inputs" and stored.encoder is None else None
     module = ExportedModule(stored.model, stored.temperature, backbone or projection, stored.class_weights).eval()
@@ -147,7 +128,7 @@ def export_onnx(stored: Classifier, *, start: Start = "inputs", examples: Sequen
     has = {"evidence": module.evidence is not None, "energies": module.energies is not None}
     names = output_names(stored.model.taxonomy, **has)
     graph = onnx_graph(module, sample, takes=IMAGES if transform else FEATURES, gives=names)
-    return compared(OnnxExport(graph, description, module, sample, _text_map(stored, encoder), 0.0))
+    return compared(OnnxExport(graph, description, module, sample, 0.0))
 
 
 def _text_map(stored: Classifier, encoder: Encoder | None) -> TextMap | None:

@@ -1,19 +1,18 @@
-"""Format of an exported model: graph inputs and outputs, metadata, and the text feature file beside it."""
+"""Format of an exported model: graph inputs and outputs, and metadata, which hold the features of texts."""
 
+import base64
 import hashlib
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
 import numpy as np
-import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 
 from hiercos.checks import check_choice, fits, positive_fault
 from hiercos.data import Float32Array, Kind, PixelTransform
@@ -23,9 +22,10 @@ from hiercos.errors import FaultsError
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
-FORMAT, VERSION = "hiercos-onnx", 4
+FORMAT, VERSION = "hiercos-onnx", 5
 OPSET = 18  # the first ONNX opset whose ScatterElements supports maxima; in onnxruntime since 1.14
 PREFIX = "hiercos."  # prefix of the metadata keys
+VOCABULARY, ARRAYS = "text_vocabulary", "text_arrays"  # metadata keys of the map from texts to features
 FEATURES, IMAGES = "features", "images"  # names of the input: (B, F), or (B, 3, S, S)
 LEAVES, NODES, PROBABILITIES, RISKS = "leaf_scores", "node_scores", "probabilities", "crm_scores"
 EVIDENCE, ENERGIES = "evidence", "energies"  # of methods that have them
@@ -78,12 +78,27 @@ def check_seal(content: bytes, source: str) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class TextFile:
-    """The file beside the ONNX file that holds the map from texts to features."""
+@dataclass(frozen=True, eq=False)
+class TextMap:
+    """Map from texts, or rows of columns, to the input of the graph."""
 
-    name: str  # file name, without a folder
-    sha256: str  # hash of its content
+    features: AnyTextFeatures  # map to sparse vectors, shape (M, V)
+    # directions of their projection, shape (F, V); None if the graph takes the vectors themselves
+    components: NDArray[np.float32] | None = None
+
+    def __call__(self, inputs: Any) -> Float32Array:
+        """Dense input of the graph from texts or `ColumnInputs`, shape (M, F) or (M, V)."""
+        vectors = self.features.transform(inputs)
+        dense = vectors.toarray() if self.components is None else vectors @ self.components.T
+        return np.asarray(dense, dtype=np.float32)
+
+    def properties(self) -> dict[str, str]:
+        """The vocabulary as JSON, and the arrays as safetensors in base64."""
+        values, arrays = self.features.state()
+        if self.components is not None:
+            arrays["components"] = np.ascontiguousarray(self.components)  # safetensors requires C order
+        content = base64.b64encode(safetensors.numpy.save(arrays)).decode("ascii")
+        return {VOCABULARY: json.dumps(values), ARRAYS: content}
 
 
 @dataclass(frozen=True)
@@ -96,7 +111,7 @@ class OnnxDescription:
     rule: Rule  # decision rule
     temperature: float  # calibration temperature of the probabilities
     transform: PixelTransform | None = None  # preprocessing of images; None for other kinds
-    text_file: TextFile | None = None  # file with the map from texts to features; None for other kinds
+    text_map: TextMap | None = field(default=None, compare=False)  # map from texts to the input; None for other kinds
     # calibration samples for the targets of back-off; None if the model has none
     calibration: HeldOutChains | None = None
 
@@ -113,8 +128,8 @@ class OnnxDescription:
         }
         if self.transform is not None:
             values["preprocessing"] = json.dumps(self.transform.to_dict())
-        if self.text_file is not None:
-            values["text_features"] = json.dumps(vars(self.text_file))
+        if self.text_map is not None:
+            values |= self.text_map.properties()
         if self.calibration is not None:
             values["calibration"] = json.dumps(self.calibration.to_dict())
         return {PREFIX + name: value for name, value in values.items()}
@@ -131,14 +146,13 @@ def read_description(properties: Mapping[str, str], source: str, *, checked: boo
         raise OnnxError(f"{source}: the file was changed after it was written (it does not end with its SHA-256)")
     try:
         return _description(values)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:  # missing or malformed entries
+    except (KeyError, TypeError, ValueError, RecursionError, SafetensorError) as error:  # missing or malformed
         raise OnnxError(f"{source}: its metadata were changed after hiercos export ({error})") from error
 
 
 def _description(values: Mapping[str, str]) -> OnnxDescription:
     check_choice("kind", values["kind"], get_args(Kind))
-    names = ("preprocessing", "text_features", "calibration")
-    transform, text_file, calibration = (json.loads(values.get(name, "null")) for name in names)
+    transform, calibration = (json.loads(values.get(name, "null")) for name in ("preprocessing", "calibration"))
     return OnnxDescription(
         taxonomy_from_dict(json.loads(values["taxonomy"])),
         values["kind"],  # type: ignore[arg-type]  # one of the kinds
@@ -146,7 +160,7 @@ def _description(values: Mapping[str, str]) -> OnnxDescription:
         rule_from_dict(json.loads(values["rule"])),
         _temperature(json.loads(values["temperature"])),
         None if transform is None else PixelTransform(**transform),
-        None if text_file is None else TextFile(**text_file),
+        _text_map(values) if VOCABULARY in values else None,
         None if calibration is None else HeldOutChains.from_dict(calibration),
     )
 
@@ -157,74 +171,6 @@ def _temperature(value: object) -> float:
     return float(value)  # type: ignore[arg-type]
 
 
-VALUES = "text_features"  # metadata key of the JSON values in the safetensors file
-
-
-@dataclass(frozen=True, eq=False)
-class TextMap:
-    """Map from texts, or rows of columns, to the input of the graph."""
-
-    features: AnyTextFeatures  # map to sparse vectors, shape (M, V)
-    # directions of their projection, shape (F, V); None if the graph takes the vectors themselves
-    components: NDArray[np.float32] | None = None
-
-    def __call__(self, inputs: Any) -> Float32Array:
-        """Dense input of the graph from texts or `ColumnInputs`, shape (M, F) or (M, V)."""
-        vectors = self.features.transform(inputs)
-        dense = vectors.toarray() if self.components is None else vectors @ self.components.T
-        return np.asarray(dense, dtype=np.float32)
-
-
-def text_map_content(texts: TextMap) -> bytes:
-    """The content of the text feature file: the arrays, with the vocabulary as metadata."""
-    values, arrays = texts.features.state()
-    if texts.components is not None:
-        arrays["components"] = np.ascontiguousarray(texts.components)  # safetensors requires C order
-    return safetensors.numpy.save(arrays, metadata={VALUES: json.dumps(values)})
-
-
-def describe_text_map(path: Path, content: bytes) -> TextFile:
-    """The name and hash of the text feature file that belongs to the ONNX file at this path.
-
-    The name has the first digits of the hash: a new pair of files never overwrites a file of the old pair, which stays
-    valid until the ONNX file is renamed into place.
-    """
-    digest = hashlib.sha256(content).hexdigest()
-    return TextFile(text_map_name(path, digest), digest)
-
-
-def text_map_name(path: Path, digest: str) -> str:
-    """Name of the text feature file beside an ONNX file; `digest` is its SHA-256, of which 8 digits are used."""
-    return f"{path.stem}.text-{digest[:8]}.safetensors"
-
-
-def remove_other_text_maps(path: Path, kept: str | None) -> None:
-    """Remove the text feature files of earlier exports to the same ONNX file.
-
-    Args:
-        kept: name of the text feature file that it needs; None for a file that needs none.
-    """
-    pattern = re.compile(re.escape(path.stem) + r"\.text-[0-9a-f]{8}\.safetensors")
-    for file in path.parent.iterdir():
-        if file.name != kept and pattern.fullmatch(file.name):
-            file.unlink(missing_ok=True)
-
-
-def read_text_map(path: Path, expected: TextFile) -> TextMap:
-    """Read the text feature file beside an ONNX file."""
-    if Path(expected.name).name != expected.name:
-        raise OnnxError(f"{path}: expected a text feature file beside it, got {expected.name!r}")
-    names = (expected.name, text_map_name(path, expected.sha256))  # the second if both files were renamed
-    files = [file for name in names if (file := path.with_name(name)).is_file()]
-    if not files:
-        missing = path.with_name(expected.name)
-        raise OnnxError(f"{missing}: there is no such file; {path.name} needs it beside it to read texts")
-    if hashlib.sha256(files[0].read_bytes()).hexdigest() != expected.sha256:
-        raise OnnxError(f"{files[0]}: not the file that was written with {path.name}")
-    try:
-        with safetensors.safe_open(str(files[0]), "numpy") as opened:
-            values = json.loads(opened.metadata()[VALUES])
-            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-            return TextMap(features_from_state(values, arrays), arrays.get("components"))
-    except (safetensors.SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise OnnxError(f"{files[0]}: the text features cannot be read ({error})") from error
+def _text_map(values: Mapping[str, str]) -> TextMap:
+    arrays = safetensors.numpy.load(base64.b64decode(values[ARRAYS]))
+    return TextMap(features_from_state(json.loads(values[VOCABULARY]), arrays), arrays.get("components"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,9 @@ from hiercos.onnx.format import (
     LEAVES,
     OnnxDescription,
     OnnxError,
-    TextMap,
     check_seal,
     onnx_library,
     read_description,
-    read_text_map,
 )
 from hiercos.records import variant_name
 from hiercos.taxonomy import Taxonomy
@@ -60,7 +58,6 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
 
     session: Any  # inference session of onnxruntime
     description: OnnxDescription  # description read from the file's metadata
-    text_map: TextMap | None = None  # map from texts to the graph's input; None for other kinds
     source: str = "the ONNX model"  # name of the model in messages
 
     @property
@@ -76,7 +73,8 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
     @property
     def columns(self) -> ColumnKinds | None:
         """Kind of each column of a model of columns."""
-        features = None if self.text_map is None else self.text_map.features
+        text_map = self.description.text_map
+        features = None if text_map is None else text_map.features
         return features.columns if isinstance(features, ColumnFeatures) else None
 
     @property
@@ -95,7 +93,7 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None) -> "OnnxModel":
-        """Load a model that `hiercos export` wrote, with the text feature file beside it if the model takes texts.
+        """Load a model that `hiercos export` wrote.
 
         Args:
             path: ONNX file.
@@ -110,9 +108,7 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
         if not file.is_file():
             found = "expected a file, this is a folder" if file.is_dir() else "there is no such file"
             raise OnnxError(f"{file}: {found}")
-        model = open_onnx_model(file.read_bytes(), source=str(file), threads=threads)
-        text_file = model.description.text_file
-        return model if text_file is None else replace(model, text_map=read_text_map(file, text_file))
+        return open_onnx_model(file.read_bytes(), source=str(file), threads=threads)
 
     def read_size(self, config: InferenceConfig | None) -> int:
         """Number of inputs to read at a time."""
@@ -188,14 +184,16 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
                 raise DataError(f"this model takes vectors of {width} features, got {vectors.shape[1]}")
             yield from (vectors[part.start : part.stop] for part in parts)
         else:
-            assert self.text_map is not None
+            text_map = self.description.text_map
+            assert text_map is not None
             own = (inputs.take(part) if inputs.kind == "columns" else inputs.values(part) for part in parts)
-            yield from map(self.text_map, own)
+            yield from map(text_map, own)
 
     def _rows_at_once(self) -> int:
         """Batch size of the graph; dense vectors of many n-grams are wide, so few of them are made at a time."""
-        if self.text_map is not None and self.text_map.components is None:
-            return max(1, min(GRAPH_BATCH_SIZES[self.kind], DENSE_NUMBERS // max(1, self.text_map.features.width)))
+        text_map = self.description.text_map
+        if text_map is not None and text_map.components is None:
+            return max(1, min(GRAPH_BATCH_SIZES[self.kind], DENSE_NUMBERS // max(1, text_map.features.width)))
         return GRAPH_BATCH_SIZES[self.kind]
 
     def _image_batches(self, images: Inputs, parts: Sequence[range], threads: int) -> Iterator[Float32Array]:
@@ -214,7 +212,6 @@ def open_onnx_model(
     content: bytes,
     *,
     source: str = "the ONNX model",
-    text_map: TextMap | None = None,
     threads: int | None = None,
 ) -> OnnxModel:
     """Open a model from the content of a file.
@@ -222,7 +219,6 @@ def open_onnx_model(
     Args:
         content: bytes of the file.
         source: name of the model in messages.
-        text_map: map from texts to the graph's input; None for other kinds.
         threads: number of threads, as in `OnnxModel.load`.
     """
     checked = check_seal(content, source)
@@ -239,4 +235,4 @@ def open_onnx_model(
         first = str(error).partition("\n")[0]
         raise OnnxError(f"{source}: onnxruntime cannot load it: {first}") from error
     description = read_description(properties, source, checked=checked)
-    return OnnxModel(session, description, text_map, source)
+    return OnnxModel(session, description, source)

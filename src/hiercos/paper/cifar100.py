@@ -1,8 +1,5 @@
 """CIFAR-100: 60,000 images of 32 x 32 pixels in 100 classes, from the official files of the binary version."""
 
-import tarfile
-import zlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,15 +8,15 @@ import numpy as np
 from hiercos.data import BuiltIn, ByteArray, Dataset, Download, PixelImages, TextArray
 from hiercos.errors import DataError
 from hiercos.paper.download import fetch, has_checksum
-from hiercos.taxonomy import IntArray, Taxonomy, load_taxonomy
+from hiercos.taxonomy import IntArray, load_taxonomy
 
 SIDE = 32
 PIXELS = 3 * SIDE * SIDE  # bytes of an image: red, green and blue planes, each row by row
+CLASSES = 100
 RECORD = 2 + PIXELS  # bytes of a record: a coarse and a fine label, then the image
 VAL_PART = 10  # one training image in 10 is for validation: with 500 per class, the last 50
 FOLDER = "cifar-100-binary"
 FILES = {"train": "train.bin", "test": "test.bin"}
-ARCHIVE_CHECKSUM = "md5:03b5dce01913d631647c71ecec9e9cb8"
 CHECKSUMS = {
     "train": "sha1:e207cd2e05b73b1393c74c7f5e7bea451d63e08e",
     "test": "sha1:8fb6623e830365ff53cf14adec797474f5478006",
@@ -28,35 +25,29 @@ DOWNLOADS = (
     Download(
         url=f"https://www.cs.toronto.edu/~kriz/{FOLDER}.tar.gz",
         size=168_513_733,
-        checksum=ARCHIVE_CHECKSUM,
+        checksum="md5:03b5dce01913d631647c71ecec9e9cb8",
         folder="",
         members=(FOLDER,),
     ),
 )
-LAYOUT = (
-    f"{FOLDER}/train.bin and test.bin, or the archive of the binary version as published, {FOLDER}.tar.gz "
-    "(https://www.cs.toronto.edu/~kriz/cifar.html)"
-)
+LAYOUT = f"{FOLDER}/train.bin and test.bin, the binary version (https://www.cs.toronto.edu/~kriz/cifar.html)"
 
 
 class Records(NamedTuple):
-    """Images and labels of one file."""
+    """Images and classes of one file."""
 
     fine: IntArray  # class of each image, shape (M,)
-    coarse: IntArray  # superclass of each image, shape (M,)
     planes: ByteArray  # pixels of each image in three planes, shape (M, 3072)
 
 
 def read_records(content: bytes, *, source: str) -> Records:
     """Images of a file `train.bin` or `test.bin`."""
-    count, rest = divmod(len(content), RECORD)
-    if rest:
-        raise DataError(
-            f"{source}: expected records of {RECORD:,} bytes, got {len(content):,} bytes: after {count:,} whole images "
-            f"{rest:,} bytes remain, so the file is truncated or of another kind"
-        )
-    table = np.frombuffer(content, np.uint8).reshape(count, RECORD)
-    return Records(table[:, 1].astype(np.int64), table[:, 0].astype(np.int64), table[:, 2:])
+    if not content or len(content) % RECORD:
+        raise DataError(f"{source}: expected whole records of {RECORD:,} bytes, got {len(content):,} bytes")
+    table = np.frombuffer(content, np.uint8).reshape(-1, RECORD)
+    if table[:, 1].max() >= CLASSES:
+        raise DataError(f"{source}: expected labels below {CLASSES}, got {table[:, 1].max()}")
+    return Records(table[:, 1].astype(np.int64), table[:, 2:])
 
 
 def cifar100(root: Path) -> Dataset:
@@ -68,13 +59,9 @@ def cifar100(root: Path) -> Dataset:
     place = _found(root)
     if place is None:
         raise DataError(f"cifar100 is not in {root}: expected {LAYOUT}")
-    contents = _archived(place) if place.is_file() else _extracted(place)
-    taxonomy = load_taxonomy("cifar100")
-    records = {part: read_records(content, source=_source(place, part)) for part, content in contents.items()}
-    for part, read in records.items():
-        _check_labels(read, taxonomy, source=_source(place, part))
-    official = _is_official(place, contents)
-    train, test = records["train"], records["test"]
+    contents, taxonomy = {part: (place / name).read_bytes() for part, name in FILES.items()}, load_taxonomy("cifar100")
+    train, test = (read_records(contents[part], source=str(place / name)) for part, name in FILES.items())
+    official = all(has_checksum(contents[part], published) for part, published in CHECKSUMS.items())
     return Dataset(
         name="cifar100",
         taxonomy=taxonomy,
@@ -87,62 +74,9 @@ def cifar100(root: Path) -> Dataset:
 
 
 def _found(root: Path) -> Path | None:
-    """The first location with the files: the folder, the archive, or the root itself."""
-    for place in (root / FOLDER, root / f"{FOLDER}.tar.gz", root):
-        if place.is_file() or all((place / name).is_file() for name in FILES.values()):
-            return place
-    return None
-
-
-def _source(place: Path, part: str) -> str:
-    """Name of one of the two files in messages."""
-    return f"{place}: {FILES[part]}" if place.is_file() else str(place / FILES[part])
-
-
-def _extracted(folder: Path) -> dict[str, bytes]:
-    return {part: (folder / name).read_bytes() for part, name in FILES.items()}
-
-
-def _archived(archive: Path) -> dict[str, bytes]:
-    """Contents of the two files, from one pass over the archive."""
-    wanted = {f"{FOLDER}/{name}": part for part, name in FILES.items()}
-    contents = {}
-    try:
-        with tarfile.open(archive, "r:gz") as tar:
-            for member in tar:
-                if member.isfile() and member.name in wanted:
-                    file = tar.extractfile(member)
-                    assert file is not None  # None only for members that are not files
-                    contents[wanted[member.name]] = file.read()
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-        raise DataError(f"{archive}: expected a complete .tar.gz archive, but {error}") from error
-    if missing := [name for name, part in wanted.items() if part not in contents]:
-        raise DataError(f"{archive}: expected a file {name} in the archive" for name in missing)
-    return contents
-
-
-def _check_labels(records: Records, taxonomy: Taxonomy, *, source: str) -> None:
-    """Raise a DataError for every record whose class or superclass is not one of CIFAR-100."""
-    names = [taxonomy.names[taxonomy.parents[leaf]] for leaf in taxonomy.leaves]
-    superclass = np.array([sorted(set(names)).index(name) for name in names])  # (C,) numbered as in the files
-    known = records.fine < len(names)
-    expected = superclass[np.where(known, records.fine, 0)]
-    faults = []
-    for row in np.flatnonzero(~known | (expected != records.coarse)).tolist():
-        fine, coarse = records.fine[row], records.coarse[row]
-        wanted = f"the coarse label {expected[row]} beside the fine label {fine}" if known[row] else "a label below 100"
-        faults.append(f"{source}, image {row + 1}: expected {wanted}, got {coarse if known[row] else fine}")
-    if faults:
-        raise DataError(faults)
-    if not len(records.fine):
-        raise DataError(f"{source}: expected images, got none")
-
-
-def _is_official(place: Path, contents: Mapping[str, bytes]) -> bool:
-    """Whether the archive, or else each of the files, has the published checksum."""
-    if place.is_file():
-        return has_checksum(place, ARCHIVE_CHECKSUM)
-    return all(has_checksum(contents[part], published) for part, published in CHECKSUMS.items())
+    """The first folder with the files: that of the archive, or the root itself."""
+    places = (root / FOLDER, root)
+    return next((place for place in places if all((place / name).is_file() for name in FILES.values())), None)
 
 
 def _note(place: Path, train: Records, test: Records) -> str:
@@ -181,7 +115,7 @@ CIFAR100 = BuiltIn(
     where=LAYOUT,
     found=_found,
     read=cifar100,
-    classes=100,
+    classes=CLASSES,
     levels=5,
     downloads=DOWNLOADS,
     fetch=fetch,

@@ -1,8 +1,7 @@
 """FGVC-Aircraft: 10,000 photographs of aircraft, manufacturer > family > variant, with the official splits."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from hiercos.taxonomy import Taxonomy
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-LEVELS = {"manufacturer": "manufacturers.txt", "family": "families.txt", "variant": "variants.txt"}
+LEVELS = ("manufacturer", "family", "variant")
 BANNER = 20  # height in pixels of the banner at the bottom that names the author
 BANNER_CUT = b"\x00without its banner"  # suffix that makes the content of a cut photograph differ from its file
 DOWNLOADS = (
@@ -60,13 +59,6 @@ class WithoutBanner(Images):
         return type(self)(self._files.take(rows)).with_digests_of(self, rows)
 
 
-class ImageLabel(NamedTuple):
-    """Label of an image at one level, and its file and row in the image lists."""
-
-    name: str
-    where: str
-
-
 def fgvc_aircraft(root: Path) -> Dataset:
     """FGVC-Aircraft with the tree of its own files, the official splits and the banner cut.
 
@@ -79,11 +71,14 @@ def fgvc_aircraft(root: Path) -> Dataset:
     folder = _found(root)
     if folder is None:
         raise DataError(f"fgvc-aircraft is not in {root}: expected {LAYOUT}")
-    lists = {level: {split: _image_list(folder, level, split) for split in SPLITS} for level in LEVELS}
-    taxonomy = _taxonomy(folder, {level: _joined(folder, level, of_split) for level, of_split in lists.items()})
+    labels = {level: _labels(folder, level) for level in LEVELS}
+    above = {
+        name: (labels["manufacturer"][image], labels["family"][image]) for image, name in labels["variant"].items()
+    }
+    taxonomy = Taxonomy.from_paths((*above[name], name) for name in sorted(above))
     label_of = {name: label for label, name in enumerate(taxonomy.class_names)}
     images = [
-        (image, label_of[line.name], split) for split in SPLITS for image, line in lists["variant"][split].items()
+        (image, label_of[name], split) for split in SPLITS for image, name in _image_list(folder, "variant", split)
     ]
     paths = [folder / "images" / f"{image}.jpg" for image, _, _ in images]
     if missing := missing_files(paths):
@@ -100,72 +95,25 @@ def fgvc_aircraft(root: Path) -> Dataset:
 
 def _found(root: Path) -> Path | None:
     places = (root / "fgvc-aircraft-2013b" / "data", root / "data", root)
-    return next((place for place in places if (place / LEVELS["variant"]).is_file()), None)
+    return next((place for place in places if (place / "variants.txt").is_file()), None)
 
 
-def _lines(file: Path) -> list[tuple[str, str]]:
-    """Lines that are not blank, each with its file and row."""
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError as error:
-        raise DataError(f"{file}: there is no such file, but FGVC-Aircraft has one") from error
-    return [(line.strip(), f"{file}: row {number}") for number, line in enumerate(lines, 1) if line.strip()]
+def _labels(folder: Path, level: str) -> dict[str, str]:
+    """Label of each image of all splits at a level."""
+    return dict(line for split in SPLITS for line in _image_list(folder, level, split))
 
 
-def _image_list(folder: Path, level: str, split: str) -> dict[str, ImageLabel]:
-    """Images of a split in order, with their label at a level."""
-    images: dict[str, ImageLabel] = {}
-    faults = []
-    for line, where in _lines(folder / f"images_{level}_{split}.txt"):
-        image, _, name = line.partition(" ")
+def _image_list(folder: Path, level: str, split: str) -> list[tuple[str, str]]:
+    """Images of a split in order, each with its label at a level."""
+    file, lines = folder / f"images_{level}_{split}.txt", list[tuple[str, str]]()
+    if not file.is_file():
+        raise DataError(f"{file}: there is no such file, but FGVC-Aircraft has one")
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        image, _, name = line.strip().partition(" ")
         if not name:
-            faults.append(f"{where}: expected an image and its {level}, got {line!r}")
-        elif image in images:
-            faults.append(f"{where}: the image {image} is already in {images[image].where}")
-        else:
-            images[image] = ImageLabel(name.strip(), where)
-    if faults:
-        raise DataError(faults)
-    return images
-
-
-def _joined(folder: Path, level: str, of_split: Mapping[str, Mapping[str, ImageLabel]]) -> dict[str, ImageLabel]:
-    """Images of all splits, checked to be in one split and to have a label from the level's file."""
-    known = {name for name, _ in _lines(folder / LEVELS[level])}
-    joined: dict[str, ImageLabel] = {}
-    faults = []
-    for images in of_split.values():
-        for image, line in images.items():
-            if line.name not in known:
-                faults.append(f"{line.where}: {line.name!r} is not in {LEVELS[level]}")
-            if image in joined:
-                faults.append(f"{line.where}: the image {image} is also in another split, {joined[image].where}")
-            joined[image] = line
-    if faults:
-        raise DataError(faults)
-    return joined
-
-
-def _taxonomy(folder: Path, labels: Mapping[str, Mapping[str, ImageLabel]]) -> Taxonomy:
-    """Taxonomy of the variants, with the family and manufacturer of their images."""
-    paths: dict[str, tuple[str, str]] = {}
-    faults = []
-    for image, variant in labels["variant"].items():
-        if lacking := [level for level in LEVELS if image not in labels[level]]:
-            faults.append(f"{variant.where}: the image {image} has no {lacking[0]} in the images_{lacking[0]} lists")
-            continue
-        above = (labels["manufacturer"][image].name, labels["family"][image].name)
-        if (first := paths.setdefault(variant.name, above)) != above:
-            faults.append(
-                f"{variant.where}: this image puts {variant.name!r} under {' > '.join(above)}, "
-                f"others under {' > '.join(first)}"
-            )
-    file = LEVELS["variant"]
-    unseen = [(name, where) for name, where in _lines(folder / file) if name not in paths]
-    faults += [f"{where}: no list has an image of {name!r}, so its family is not known" for name, where in unseen]
-    if faults:
-        raise DataError(faults)
-    return Taxonomy.from_paths((*paths[name], name) for name in sorted(paths))
+            raise DataError(f"{file}: row {number}: expected an image and its {level}, got {line!r}")
+        lines.append((image, name))
+    return lines
 
 
 FGVC_AIRCRAFT = BuiltIn(

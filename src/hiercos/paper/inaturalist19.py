@@ -23,7 +23,7 @@ FOLDER = "inaturalist19"
 CATEGORIES = "categories.json"
 ANNOTATIONS = ("train2019.json", "val2019.json")
 IMAGES = "train_val2019"
-LISTS = ("splits_inat19", "splits.json")  # as Making Better Mistakes publishes its split, or as JSON
+LISTS = "splits_inat19"  # as Making Better Mistakes publishes its split
 RANKS = ("kingdom", "phylum", "class", "order", "family", "genus", "name")
 FRACTIONS = (0.7, 0.15, 0.15)  # shares of train, val and test in the paper
 LabelledEntries = list[tuple[SplitEntry, int]]  # entry of a split, and its class
@@ -43,7 +43,7 @@ DOWNLOADS = (
 LAYOUT = (
     f"{FOLDER}/ with {CATEGORIES}, {ANNOTATIONS[0]}, {ANNOTATIONS[1]} and {IMAGES}/ as published "
     "(https://github.com/visipedia/inat_comp/tree/master/2019), and the paper's split if you have it, "
-    "splits_inat19/train/nat0000.txt and so on or splits.json; "
+    "splits_inat19/train/nat0000.txt and so on; "
     f"or {FOLDER}/ with {CATEGORIES} and the images in train/nat0000, val/nat0000, test/nat0000 and so on"
 )
 
@@ -86,28 +86,12 @@ def _classes(folder: Path) -> tuple[dict[int, int], Taxonomy]:
     file = folder / (CATEGORIES if (folder / CATEGORIES).is_file() else ANNOTATIONS[0])
     value = json_value(file)
     categories: Any = value.get("categories") if isinstance(value, dict) else value
-    faults = [f"{file}: category {number}: {fault}" for number, fault in enumerate(_faults(categories), 1) if fault]
-    if faults:
-        raise DataError(faults)
-    ordered = sorted(categories, key=lambda category: int(category["id"]))
-    labels = {category["id"]: label for label, category in enumerate(ordered)}
-    if len(labels) < len(ordered):
-        raise DataError(f"{file}: expected {len(ordered)} categories with ids of their own, got {len(labels)} ids")
-    return labels, Taxonomy.from_paths([category[rank] for rank in RANKS] for category in ordered)
-
-
-def _faults(categories: Any) -> list[str]:
-    """Fault of each category; "" for none."""
-    if not isinstance(categories, list) or not categories:
-        return ["expected a list of categories, with at least one"]
-    return [_fault(category) for category in categories]
-
-
-def _fault(category: Any) -> str:
-    if not isinstance(category, dict) or type(category.get("id")) is not int:
-        return "expected an object with a whole number as its id"
-    lacking = [rank for rank in RANKS if not isinstance(category.get(rank), str) or not category[rank].strip()]
-    return f"expected a name for its {lacking[0]}" if lacking else ""
+    try:
+        ordered = sorted(categories, key=lambda category: int(category["id"]))
+        taxonomy = Taxonomy.from_paths([category[rank] for rank in RANKS] for category in ordered)
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{file}: expected categories with an id and {', '.join(RANKS)} ({error})") from error
+    return {category["id"]: label for label, category in enumerate(ordered)}, taxonomy
 
 
 def _in_folders(folder: Path, labels: Mapping[int, int]) -> tuple[LabelledEntries, tuple[str, ...]]:
@@ -118,12 +102,11 @@ def _in_folders(folder: Path, labels: Mapping[int, int]) -> tuple[LabelledEntrie
 def _annotated(folder: Path, labels: Mapping[int, int]) -> tuple[LabelledEntries, tuple[str, ...]]:
     """Samples of the annotation files, in the split of the lists or in one by hash."""
     category_of = {path: category for name in ANNOTATIONS for path, category in _annotations(folder / name).items()}
-    lists = next((folder / name for name in LISTS if (folder / name).exists()), None)
-    if lists is None:
+    if not (folder / LISTS).is_dir():
         samples = _split_here(folder, category_of, labels)
         note = "the paper's split is missing: 70% train, 15% val and 15% test of each class were chosen by hash."
     else:
-        samples, note = _split_by_lists(folder, lists, category_of, labels)
+        samples, note = _split_by_lists(folder, category_of, labels)
     if missing := missing_files([Path(entry.file) for entry, _ in samples]):
         raise DataError(f"{path}: the annotations name this image, but it is not there" for path in missing)
     return samples, (f"{folder}: {note}",) if note else ()
@@ -168,26 +151,19 @@ def split_within_classes(keys: Sequence[str], labels: IntArray, fractions: Seque
 
 
 def _split_by_lists(
-    folder: Path, lists: Path, category_of: Mapping[str, int], labels: Mapping[int, int]
+    folder: Path, category_of: Mapping[str, int], labels: Mapping[int, int]
 ) -> tuple[LabelledEntries, str]:
     """Listed images, found by their names, and a note about images in no list."""
     path_of = {path.rpartition("/")[2]: path for path in category_of}
-    entries = listed_split(lists)
+    entries = listed_split(folder / LISTS)
     faults = [
         f"{entry.where}: the annotations have no image {entry.file!r}" for entry in entries if entry.file not in path_of
     ]
     if faults:
         raise DataError(faults)
     samples = _with_labels([entry._replace(file=path_of[entry.file]) for entry in entries], labels)
-    faults = [
-        f"{entry.where}: {entry.file} is of category {category_of[entry.file]} in the annotations, not {entry.label}"
-        for entry, label in samples
-        if labels.get(category_of[entry.file]) != label
-    ]
-    if faults:
-        raise DataError(faults)
     left = len(category_of) - len(entries)
-    note = f"{left:,} of {len(category_of):,} images are in no list of {lists.name} and left out." if left else ""
+    note = f"{left:,} of {len(category_of):,} images are in no list of {LISTS} and left out." if left else ""
     return [(entry._replace(file=str(folder / entry.file)), label) for entry, label in samples], note
 
 

@@ -1,4 +1,4 @@
-"""Class and split of each image in published splits: lists, JSON or folders."""
+"""Class and split of each image in published splits: lists or folders."""
 
 import json
 from collections import defaultdict
@@ -26,10 +26,9 @@ def listed_split(place: Path) -> list[SplitEntry]:
 
     Args:
         place: folder with `train`, `val` and `test`, each with a file CLASS.txt for every class that has one image name
-            per line; or a JSON file `{"train": {"CLASS": ["NAME", …], …}, "val": …, "test": …}`, in which the
-            images of a split may also be a list of `CLASS/NAME`.
+            per line.
     """
-    entries = list(_json_entries(place) if place.is_file() else _list_entries(place))
+    entries = list(_list_entries(place))
     _check_distinct(entries, place)
     return entries
 
@@ -83,32 +82,6 @@ def _class_entries(split: str, file: Path) -> Iterator[SplitEntry]:
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         if line.strip():
             yield SplitEntry(split, file.stem, line.strip(), f"{file}: row {number}")
-
-
-def _json_entries(file: Path) -> Iterator[SplitEntry]:
-    value = json_value(file)
-    if not isinstance(value, dict) or set(value) != set(SPLITS):
-        raise DataError(f"{file}: expected an object with the keys train, val and test")
-    for split in SPLITS:
-        for label, name in _named_images(value[split]):
-            where = f"{file}: {split}"
-            if not isinstance(name, str) or not label or not name:
-                raise DataError(f'{where}: expected {{"CLASS": ["NAME", …]}} or ["CLASS/NAME", …], got {name!r}')
-            yield SplitEntry(split, label, name, where)
-
-
-def _named_images(images: Any) -> Iterator[tuple[str, Any]]:
-    """Class and name of each image; a malformed entry is returned as it is, for the error message."""
-    if isinstance(images, dict):
-        for label, names in images.items():
-            yield from ((label, name) for name in (names if isinstance(names, list) else [[names]]))
-        return
-    for name in images if isinstance(images, list) else [[images]]:
-        if not isinstance(name, str):
-            yield "", name
-        else:
-            label, _, rest = name.partition("/")
-            yield (label, rest) if rest else ("", name)
 
 
 def _check_distinct(entries: Iterable[SplitEntry], place: Path) -> None:

@@ -12,12 +12,12 @@ from hiercos.taxonomy import EdgeRow, Taxonomy, TaxonomyError, kept_parents, tre
 
 FOLDER = "tiered-imagenet-h"
 EDGES = "*isa.txt"
-LISTS = ("splits_tieredImageNet-H", "splits.json")  # as Making Better Mistakes publishes its split, or as JSON
+LISTS = "splits_tieredImageNet-H"  # as Making Better Mistakes publishes its split
 IMAGE_FOLDERS = ("images", "train", "val")  # folders with listed images in subfolders of their synsets
 LAYOUT = (
     f'{FOLDER}/ with a file isa.txt (or one whose name ends so) of lines "parent child" such as "n01439121 n01440764", '
     "and either images in train/SYNSET, val/SYNSET and test/SYNSET, or the split as "
-    "splits_tieredImageNet-H/train/SYNSET.txt and so on or splits.json beside ImageNet's images in images/SYNSET "
+    "splits_tieredImageNet-H/train/SYNSET.txt and so on beside ImageNet's images in images/SYNSET "
     "(images may be a link to its training folder)"
 )
 
@@ -33,9 +33,9 @@ def tiered_imagenet(root: Path) -> Dataset:
     folder = _found(root)
     if folder is None:
         raise DataError(f"tiered-imagenet-h is not in {root}: expected {LAYOUT}")
-    lists = next((folder / name for name in LISTS if (folder / name).exists()), None)
-    entries = foldered_split(folder) if lists is None else _with_paths(folder, listed_split(lists))
-    taxonomy = _taxonomy(_edge_file(folder), sorted({entry.label for entry in entries}))
+    lists = folder / LISTS
+    entries = _with_paths(folder, listed_split(lists)) if lists.is_dir() else foldered_split(folder)
+    taxonomy = _taxonomy(min(folder.glob(EDGES)), sorted({entry.label for entry in entries}))
     label_of = {name: label for label, name in enumerate(taxonomy.class_names)}
     return Dataset(
         name="tiered-imagenet-h",
@@ -49,47 +49,31 @@ def tiered_imagenet(root: Path) -> Dataset:
 
 def _found(root: Path) -> Path | None:
     for folder in (root / FOLDER, root):
-        has_split = is_foldered(folder) or any((folder / name).exists() for name in LISTS)
+        has_split = is_foldered(folder) or (folder / LISTS).is_dir()
         if has_split and any(folder.glob(EDGES)):
             return folder
     return None
 
 
-def _edge_file(folder: Path) -> Path:
-    files = sorted(folder.glob(EDGES))
-    if len(files) > 1:
-        raise DataError(f"{folder}: expected one edge list, got {' and '.join(file.name for file in files)}")
-    return files[0]
-
-
 def _taxonomy(file: Path, classes: Sequence[str]) -> Taxonomy:
     """Tree of an edge list, pruned to the classes; a single name at the top is the root."""
-    faults: list[str] = []
-    rows = _edge_rows(file, faults)
+    rows, faults = list[EdgeRow](), list[str]()
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if len(names := line.split()) == 2:
+            rows.append(EdgeRow(f"row {number}", names[0], names[1]))
+        elif names:
+            faults.append(f"row {number}: expected 'parent child', got {line!r}")
     tops = {row.parent for row in rows} - {row.child for row in rows}
     root = tops.pop() if len(tops) == 1 else ""
     try:
         tree = kept_parents(tree_from_edge_rows(rows, [], root=root), "one")
         node_of = {name: node for node, name in enumerate(tree.names)}
-        faults += [
-            f"the split has a class {name!r}, but no edge leads to it" for name in classes if name not in node_of
-        ]
+        faults += [f"no edge leads to the class {name!r} of the split" for name in classes if name not in node_of]
         if faults:
             raise TaxonomyError(faults)
         return Taxonomy.from_paths([tree.names[node] for node in tree.path(node_of[name])] for name in classes)
     except TaxonomyError as error:
         raise DataError(f"{file}: {fault}" for fault in error.faults) from error
-
-
-def _edge_rows(file: Path, faults: list[str]) -> list[EdgeRow]:
-    rows = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-        names = line.split()
-        if len(names) == 2:
-            rows.append(EdgeRow(f"row {number}", names[0], names[1]))
-        elif names:
-            faults.append(f"row {number}: expected 'parent child', got {line!r}")
-    return rows
 
 
 def _with_paths(folder: Path, entries: Sequence[SplitEntry]) -> list[SplitEntry]:

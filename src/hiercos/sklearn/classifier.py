@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from hiercos.data import completed
+from hiercos.data import ColumnInputs, completed
 from hiercos.decisions import AnswerRequest, Decision, Posterior
 from hiercos.decisions import rule as named_rule
 from hiercos.encoders import ReadConfig, SingleDevice, launched
@@ -145,7 +145,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Train on labelled samples.
 
         Args:
@@ -155,14 +155,19 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 (see `label_indices`); or (M, L): one name per level with "", None or nan to the right of a sample's
                 last level. A sample labelled "root", or by a blank row, may be of any class and is not used.
             sample_weight: weight of each sample, shape (M,), >= 0.
+            groups: group of each sample, shape (M,), which no split and no fold divides.
         """
         settings = self._checked_settings()
         inputs, y = training_inputs(self, X, y)
         codec = label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
         if self.taxonomy is None and codec.flat:
             warn_of_names(codec.classes)
-        dataset = completed(labelled_dataset(inputs, y, codec, sample_weight), test=False, targets=settings.targets)
+        dataset = completed(
+            labelled_dataset(inputs, y, codec, sample_weight, groups=groups), test=False, targets=settings.targets
+        )
         features = encoded(dataset, self._reading(), encoder=self.encoder)
+        if self.verbose and isinstance(inputs, ColumnInputs):
+            sys.stderr.write(f"{inputs.summary()}\n")
         return self._train(codec, features, settings)
 
     def extend(self, X: Any, y: Any, taxonomy: TaxonomyArgument | None = None) -> Self:
@@ -180,7 +185,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         settings = extension_settings(self.classifier_, self._checked_settings())
         inputs, y = training_inputs(self, X, y, reset=False)
         codec = label_codec(y, self.taxonomy_ if taxonomy is None else taxonomy_argument(taxonomy))
-        dataset = labelled_dataset(inputs, y, codec, None, purpose="extend")
+        dataset = labelled_dataset(inputs, y, codec, purpose="extend")
         dataset = completed(dataset, test=False, targets=settings.targets)
         change, stored = taxonomy_change(self.taxonomy_, codec.taxonomy), self.classifier_
         features = grown_features(stored, dataset, change, stored.memory, self._reading())

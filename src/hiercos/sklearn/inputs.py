@@ -25,8 +25,11 @@ from hiercos.data import (
     as_inputs,
     check_inputs,
     checked_kinds,
+    groups_of,
     guessed_kinds,
     table_cells,
+    times_of,
+    weights_of,
 )
 from hiercos.errors import FaultsError, HiercosWarning
 from hiercos.taxonomy import (
@@ -244,20 +247,29 @@ def warn_of_names(classes: AnyArray) -> None:
 
 
 def labelled_dataset(
-    inputs: Inputs, y: AnyArray, codec: LabelCodec, sample_weight: Any, *, purpose: Purpose = "train"
+    inputs: Inputs,
+    y: AnyArray,
+    codec: LabelCodec,
+    sample_weight: Any = None,
+    *,
+    groups: Any = None,
+    purpose: Purpose = "train",
 ) -> Dataset:
     """Training samples without a split; those of weight 0 are left out.
 
     Args:
         y: labels of the samples, shape (M,) or (M, L).
-        sample_weight: weights, shape (M,), one number for all, or None.
+        sample_weight: weights, shape (M,), one number for all, or None for those of a column of X, if it has one.
+        groups: group of each sample, shape (M,), or None for those of a column of X, if it has one.
         purpose: purpose of the data, see `Dataset`.
     """
     nodes = codec.read(y)
     labels = label_indices(nodes, codec.taxonomy)
     if y.dtype.kind in "iu" and np.array_equal(labels, y):
         _warn_of_labels_from_one(labels, codec.taxonomy)
-    weights, kept = None, np.ones(len(nodes), dtype=bool)
+    weights, kept = weights_of(inputs), np.ones(len(nodes), dtype=bool)
+    groups = groups_of(inputs) if groups is None else np.asarray(groups).astype(str)
+    check_consistent_length(y, groups)
     if sample_weight is not None:
         weights = _check_sample_weight(
             sample_weight, np.empty((len(nodes), 1)), dtype=np.float64, ensure_non_negative=True
@@ -267,7 +279,8 @@ def labelled_dataset(
     if known.sum() < MIN_SAMPLES:
         raise ValueError(f"expected at least {MIN_SAMPLES} samples of a weight above 0, got {known.sum()} of any class")
     split = np.full(len(nodes), "")
-    dataset = Dataset("X", codec.taxonomy, inputs, nodes, split, weights=weights, purpose=purpose)
+    together = {"weights": weights, "groups": groups, "times": times_of(inputs)}
+    dataset = Dataset("X", codec.taxonomy, inputs, nodes, split, **together, purpose=purpose)
     return dataset if kept.all() else dataset.take(np.flatnonzero(kept))
 
 

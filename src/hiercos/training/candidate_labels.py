@@ -16,7 +16,7 @@ ROUNDS = 3  # of training and weighing
 PARTS = 2  # parts of the samples with candidates; each is weighed by a model of the other samples
 
 
-def drawn_candidates(features: Features, trained: Callable[[Features], Classifier]) -> Features:
+def drawn_candidates(features: Features, trained: Callable[[Features, str], Classifier]) -> Features:
     """The features with one of its candidates as the label of each sample that is learned from.
 
     A model of the samples whose label is known gives the first shares of the candidates. Then, in each round, a model
@@ -26,7 +26,7 @@ def drawn_candidates(features: Features, trained: Callable[[Features], Classifie
 
     Args:
         features: features of a data set with candidates.
-        trained: function that trains a model on features.
+        trained: function that trains a model on features, with a name for its progress.
     """
     data = features.dataset
     assert data.candidates is not None
@@ -40,7 +40,8 @@ def drawn_candidates(features: Features, trained: Callable[[Features], Classifie
     for place, own in enumerate([is_seen, *([is_seen & (parts == part) for part in range(PARTS)] * ROUNDS)]):
         if own.any():
             others = ~own & (place > 0)  # the first model learns from none of them
-            model = trained(_labelled(features, rows, _drawn(candidates, shares, draws), others))
+            name = f"candidate labels, model {place + 1} of {1 + PARTS * ROUNDS}"
+            model = trained(_labelled(features, rows, _drawn(candidates, shares, draws), others), name)
             posterior = model.calibrated(model.scores(inputs.take(np.flatnonzero(own))))
             shares[own] = _shares(posterior, candidates[own])
     return _labelled(features, rows, _drawn(candidates, shares, draws), np.ones(len(rows), dtype=bool))

@@ -1,19 +1,12 @@
-"""State of a run after each epoch, and its checkpoints: one safetensors file, written atomically and with a checksum.
-
-The checkpoint of the epoch before is kept beside it, and is used if the last one is damaged.
-"""
+"""State of a run after each epoch, and its checkpoint: one file, written atomically, that begins with its SHA-256."""
 
 from __future__ import annotations
 
 import copy
-import csv
 import hashlib
-import io
 import json
 import math
-import os
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -21,28 +14,24 @@ from typing import Any
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from hiercos import storage
-from hiercos.errors import FaultsError, HiercosWarning
+from hiercos.errors import FaultsError
 from hiercos.methods import Model
 from hiercos.metrics import AVERAGE_PRECISION
-from hiercos.records import CHECKPOINT, PREVIOUS_CHECKPOINT
+from hiercos.records import CHECKPOINT
 from hiercos.training.schedule import Plateau
 from hiercos.training.settings import Settings
 
 LOG = "log.csv"
 SECONDS = 60.0  # between two checkpoints; an end may cost the epochs of this time
-SHA256 = "sha256"  # metadata key of the checksum
+DIGEST = 32  # bytes of a SHA-256, before a file of safetensors
+TEXTS = "texts"  # name of the progress and the settings in it: JSON, as bytes
 
 
 class CheckpointError(FaultsError):
-    """A checkpoint that cannot be read, or belongs to another run."""
-
-
-class DamagedCheckpointError(CheckpointError):
-    """A checkpoint that was changed after it was written."""
+    """A checkpoint that is damaged, or belongs to another run."""
 
 
 @dataclass(frozen=True)
@@ -57,71 +46,33 @@ class Checkpoint:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint atomically; the one before is kept as `PREVIOUS_CHECKPOINT` in the same folder."""
+    """Write a checkpoint atomically."""
     groups = {"model": checkpoint.model, "best": checkpoint.best, "optimizer": checkpoint.optimizer}
     tensors = {
         f"{group}/{name}": tensor.detach().cpu().contiguous().clone()
         for group, members in groups.items()
         for name, tensor in members.items()
     }
-    texts = {"progress": json.dumps(checkpoint.progress), "config": json.dumps(checkpoint.config, sort_keys=True)}
-    content = safetensors.torch.save(tensors, metadata={**texts, SHA256: _checksum(tensors, texts)})
-    if path.exists():
-        storage.check_regular(path, CheckpointError)  # a pipe would be written to, and wait for a reader
-        os.replace(path, path.with_name(PREVIOUS_CHECKPOINT))
-    storage.write(path, content)
-
-
-def _checksum(tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> str:
-    """SHA-256 of the names, types, shapes and numbers of tensors, and of texts by name."""
-    digest = hashlib.sha256(json.dumps(sorted(texts.items())).encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
-        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+    texts = json.dumps({"progress": checkpoint.progress, "config": checkpoint.config})
+    tensors[TEXTS] = torch.frombuffer(bytearray(texts.encode()), dtype=torch.uint8)
+    content = safetensors.torch.save(tensors)
+    storage.write(path, hashlib.sha256(content).digest() + content)
 
 
 def find_checkpoint(folder: Path, config: Mapping[str, Any]) -> Checkpoint | None:
-    """The last undamaged checkpoint of a run in a folder; None if there is none."""
-    faults: list[str] = []
-    for path in (folder / CHECKPOINT, folder / PREVIOUS_CHECKPOINT):
-        if path.is_file():
-            try:
-                found = read_checkpoint(path, config)
-            except DamagedCheckpointError as error:
-                faults += error.faults
-                continue
-            if faults:
-                warnings.warn(f"{faults[0]}; resuming from {path.name}", HiercosWarning, stacklevel=2)
-            return found
-    if faults:
-        raise CheckpointError(f"{fault}; remove it to train from the beginning" for fault in faults)
-    return None
-
-
-def remove_checkpoints(folder: Path) -> None:
-    """Remove the checkpoints of a finished run."""
-    for name in (CHECKPOINT, PREVIOUS_CHECKPOINT):
-        (folder / name).unlink(missing_ok=True)
-
-
-def read_checkpoint(path: Path, config: Mapping[str, Any]) -> Checkpoint:
-    """Read the checkpoint of the run with these settings."""
-    groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
-    try:
-        with safe_open(path, framework="pt") as file:
-            texts = dict(file.metadata())
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  # not a dict
-        if texts.pop(SHA256) != _checksum(tensors, texts):
-            raise ValueError("its checksum differs")
-        for key, tensor in tensors.items():
-            group, _, name = key.partition("/")
-            groups[group][name] = tensor
-        progress, written = json.loads(texts["progress"]), json.loads(texts["config"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise DamagedCheckpointError(f"{path}: not a checkpoint of hiercos, or damaged ({error})") from error
-    expected = json.loads(json.dumps(config))
+    """The checkpoint in a folder, of the run with these settings; None if there is none."""
+    path = folder / CHECKPOINT
+    if not path.is_file():
+        return None
+    content = path.read_bytes()
+    if hashlib.sha256(content[DIGEST:]).digest() != content[:DIGEST]:
+        raise CheckpointError(f"{path}: damaged (its SHA-256 differs); remove it to train from the beginning")
+    tensors, groups = safetensors.torch.load(content[DIGEST:]), dict[str, dict[str, Tensor]]()
+    texts = json.loads(tensors.pop(TEXTS).numpy().tobytes())
+    for key, tensor in tensors.items():
+        group, _, name = key.partition("/")
+        groups.setdefault(group, {})[name] = tensor
+    written, expected = texts["config"], json.loads(json.dumps(config))
     changed = sorted(key for key in {*written, *expected} if written.get(key) != expected.get(key))
     if changed:
         values = ", ".join(
@@ -129,7 +80,8 @@ def read_checkpoint(path: Path, config: Mapping[str, Any]) -> Checkpoint:
             for key in changed
         )
         raise CheckpointError(f"{path}: cannot resume, the settings differ: {values}")
-    return Checkpoint(**groups, progress=progress, config=written)
+    model, best, optimizer = (groups.get(name, {}) for name in ("model", "best", "optimizer"))
+    return Checkpoint(model, best, optimizer, texts["progress"], written)
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -187,13 +139,9 @@ class RunProgress:
 
     def to_csv(self) -> str:
         """History as CSV text, one row per epoch; average precision only where samples have several labels."""
-        stream = io.StringIO()
         several = any(not math.isnan(epoch.average_precision) for epoch in self.history)  # labels of a sample
         names = [entry.name for entry in fields(Epoch) if several or entry.name != AVERAGE_PRECISION]
-        writer = csv.DictWriter(stream, names, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(asdict(epoch) for epoch in self.history)
-        return stream.getvalue()
+        return storage.csv_text([names, *([getattr(epoch, name) for name in names] for epoch in self.history)])
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunProgress:

@@ -161,7 +161,8 @@ class Features(_OfDataset):
     def rows(self, rows: IntArray) -> LabelledVectors:
         """Vectors of some rows."""
         labels, sets = self.label_tensors(rows)
-        return LabelledVectors(self.values[_indices(self.values, rows)], labels, label_sets=sets)
+        groups = None if self.dataset.groups is None else self.dataset.groups[rows]
+        return LabelledVectors(self.values[_indices(self.values, rows)], labels, label_sets=sets, groups=groups)
 
     def training_samples(self, settings: Settings) -> LabelledVectors:  # noqa: ARG002  # vectors are not augmented
         """Vectors to learn from."""

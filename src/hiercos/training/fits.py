@@ -24,6 +24,7 @@ from hiercos.training.checkpoint import RunProgress
 from hiercos.training.committee.runs import MemberCallback
 from hiercos.training.features import AnyFeatures, taxonomy_summary
 from hiercos.training.loop import TrainingCallback, fit
+from hiercos.training.run_folder import refuse_run
 from hiercos.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,6 +43,22 @@ class Trained:
     progress: RunProgress  # history of the training, and what a solver chose
 
 
+@contextmanager
+def opened_run(
+    fabric: Fabric, folder: Path | None, callback: TrainingCallback | None, *, resume: bool
+) -> Iterator[None]:
+    """Hold the lock of the folder of a run, which has none yet unless it is resumed; close the callback at the end."""
+    with ExitStack() as stack:
+        if callback:
+            stack.callback(callback.close)
+        stack.enter_context(random_state_kept())
+        if folder is not None and fabric.is_global_zero:
+            stack.enter_context(storage.folder(folder))
+        if folder is not None and not resume:
+            refuse_run(folder)
+        yield
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """What a training was asked for; see `train`."""
@@ -55,17 +72,6 @@ class Run:
     temperature: float | None
     resume: bool
     callback: TrainingCallback | None
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        """The run under the lock of its folder; the callback is closed at the end."""
-        with ExitStack() as stack:
-            if self.callback:
-                stack.callback(self.callback.close)
-            stack.enter_context(random_state_kept())
-            if self.folder is not None and self.fabric.is_global_zero:
-                stack.enter_context(storage.folder(self.folder))
-            yield
 
     @cached_property
     def rule(self) -> Rule:
@@ -152,7 +158,8 @@ def cross_fits(run: Run) -> FirstFit:
     rows = dataset.training_rows
     if len(rows) < run.parts * FEWEST_OF_PART or dataset.label_sets is not None or run.given.fine_tunes:
         return FirstFit()
-    masks = folds(dataset.labels[rows], run.parts, run.settings.seed)
+    groups = None if dataset.groups is None else dataset.groups[rows]
+    masks = folds(dataset.labels[rows], run.parts, run.settings.seed, groups)
     if any(len(np.unique(dataset.labels[rows[~mask]])) < 2 for mask in masks):
         return FirstFit()
     solved = METHODS.traits(run.settings.method).solved

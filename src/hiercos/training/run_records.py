@@ -18,7 +18,7 @@ from hiercos.decisions import ROWS_AT_ONCE, Posterior, Rule
 from hiercos.methods import METHODS
 from hiercos.metrics import AVERAGE_PRECISION, SuiteSums, suite_names, suite_values
 from hiercos.model import Classifier, evaluate_scores, ruled_tensors, stored_calibration
-from hiercos.records import RECORD_FILE, Record, records_json
+from hiercos.records import RECORD_FILE, Record, read_records, records_json
 from hiercos.taxonomy import Floats
 from hiercos.training.calibrate import Calibration
 from hiercos.training.checkpoint import Epoch, RunProgress
@@ -27,7 +27,6 @@ from hiercos.training.fits import Run, Trained
 from hiercos.training.run_folder import (
     HELD_OUT,
     SCORES,
-    earlier_record,
     finished_record,
     remove_unfinished,
     report_inputs_file,
@@ -69,14 +68,11 @@ def tested(
     if calibration.class_weights is None:
         records["none"] = own
     if run.fabric.is_global_zero:
-        hops = [(rules[name], rows) for name, (_, rows) in ruled.items()]
-        others: dict[str, str | bytes] = {
-            RECORD_FILE: records_json(records.values()),
-            SCORES: scores_file(measured.scores, test.labels.numpy(), hops),
-            **inputs,
-        }
+        hops = {rules[name].name: rows for name, (_, rows) in ruled.items()}
+        scores = scores_file(measured.scores, test.labels.numpy(), hops)
+        others: dict[str, Any] = {RECORD_FILE: records_json(records.values()), SCORES: scores, **inputs}
         if (held_out := calibration.held_out) is not None:
-            others[HELD_OUT] = scores_file(held_out.scores, held_out.labels.numpy())
+            others[HELD_OUT] = scores_file(held_out.scores, held_out.labels.numpy(), {})
         classifier.save(run.folder, others)
         remove_unfinished(run.folder)
     run.fabric.barrier()  # the other processes may read the folder from here on
@@ -115,18 +111,19 @@ def finished(run: Run) -> Trained | None:
     Records of rules that it has not are computed from its scores. A rule that is fitted needs held-out samples, from
     which the final model has learned: then the run is made again.
     """
-    if run.folder is None or (record := finished_record(run.folder, run.identity, run.rule, resume=run.resume)) is None:
+    if run.folder is None or (record := finished_record(run.folder, run.identity, run.rule)) is None:
         return None
     if run.fabric.is_global_zero:
         remove_unfinished(run.folder)  # of a process that ended between the last file and this
-    found = {
-        name: record if name == "none" else earlier_record(record, run.folder, name, run.temperature)
-        for name in run.rules
-    }
-    if any(earlier is None and run.rules[name].fitted for name, earlier in found.items()):
-        return None
     files = storage.opened(run.folder)
-    records = {name: earlier or _later_record(run, files, record, run.rules[name]) for name, earlier in found.items()}
+    known = {
+        name: each
+        for name, each in read_records(files).items()
+        if name == "none" or run.temperature in (None, each.temperature)
+    }
+    if any(rule.fitted and name not in known for name, rule in run.rules.items()):
+        return None
+    records = {name: known.get(name) or _later_record(run, files, record, rule) for name, rule in run.rules.items()}
     history = {"history": record.history, "best_epoch": record.best_epoch, "seconds": record.train_seconds}
     progress = RunProgress.from_dict({**history, "choice": record.choice})
     return Trained(Classifier.load(files), records, progress)
@@ -134,7 +131,7 @@ def finished(run: Run) -> Trained | None:
 
 def _later_record(run: Run, files: storage.Folder, record: Record, rule: Rule) -> Record:
     """Record of a finished run under one more rule, from its stored scores."""
-    scores, labels, _ = stored_scores(files, run.given.taxonomy)
+    scores, labels, _ = stored_scores(files)
     temperature, weights = stored_calibration(files)
     temperature = temperature if run.temperature is None else run.temperature
     posterior = scores.posterior(run.given.taxonomy, temperature, weights)

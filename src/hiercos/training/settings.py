@@ -16,7 +16,7 @@ from hiercos.errors import FaultsError, suggestion
 from hiercos.methods import DEFAULT, FINE_TUNED_DEFAULT, METHODS
 
 MOST_IN_BATCH = {False: 256, True: 64}  # default batch size on many samples, with a frozen and with a trained backbone
-PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/training.md
+PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/notes/training.md
 SMALLEST_BATCH, MIN_STEPS = 16, 20  # default batches are smaller for small data, so that an epoch has enough steps
 EFFORT = "normal"  # of methods that have it
 LEAST_STEPS = 300  # of a training whose length nothing tells
@@ -56,7 +56,7 @@ class Settings:
         effort: effort of the default method: "quick" (linear heads alone), "normal" or "best"; None for "normal".
         published: whether width, dropout and other options are those of the paper unless they are given.
         refit: whether the final model learns from the validation samples, too: a method with a solver is solved
-            again, any other is trained again. "auto" for what gains (docs/training.md); always without such samples.
+            again, any other is trained again. "auto" for what gains; always without such samples.
         folds: parts of a cross-fitting that chooses and calibrates in place of the validation samples, from which every
             model then learns; None to validate, or for 3 parts where there are no such samples.
         targets: whether samples are set aside for an exact guarantee of the targets of back-off.

@@ -72,4 +72,5 @@ def labelled_features(samples: LabelledVectors, weights: Tensor | None = None) -
     """Samples as arrays, with their weights, shape (M,)."""
     features = samples.features
     array = features.cpu().numpy() if isinstance(features, Tensor) else features
-    return LabelledFeatures(array, samples.labels.cpu().numpy(), None if weights is None else weights.numpy())
+    own = None if weights is None else weights.numpy()
+    return LabelledFeatures(array, samples.labels.cpu().numpy(), own, samples.groups)

@@ -16,8 +16,9 @@ from hiercos.model import Classifier, Memory, sample_scores
 from hiercos.records import RunError
 from hiercos.training.calibrate import HeldOut, calibrate, class_weights
 from hiercos.training.candidate_labels import drawn_candidates
+from hiercos.training.committee.runs import MemberCallback
 from hiercos.training.features import AnyFeatures, Features, features_of
-from hiercos.training.fits import Run, Trained, final_fit, first_fit, without_validation
+from hiercos.training.fits import Run, Trained, final_fit, first_fit, opened_run, without_validation
 from hiercos.training.learnable import learnable_features
 from hiercos.training.loop import TrainingCallback
 from hiercos.training.run_records import finished, tested
@@ -67,28 +68,29 @@ def train(
     if isinstance(data, Dataset):
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
     fingerprint = data.dataset.fingerprint
-    if data.dataset.candidates is not None:
-        data = drawn_candidates(_fixed(data), lambda part: _model_of(part, settings, fabric))
-    data = learnable_features(data, settings)
-    if settings.folds:
-        data = without_validation(data, settings)
-    rows, images = len(data.dataset.training_rows), data.dataset.kind == "images"
-    settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images)
-    run = Run(fabric, data, fingerprint, settings, folder, tuple(rules), temperature, resume, callback)
-    with run.opened():
+    with opened_run(fabric, folder, callback, resume=resume):
+        if data.dataset.candidates is not None:
+            data = _drawn(data, settings, fabric, callback)
+        data = learnable_features(data, settings)
+        if settings.folds:
+            data = without_validation(data, settings)
+        rows, images = len(data.dataset.training_rows), data.dataset.kind == "images"
+        settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images)
+        run = Run(fabric, data, fingerprint, settings, folder, tuple(rules), temperature, resume, callback)
         return finished(run) or _trained(run)
 
 
-def _fixed(data: AnyFeatures) -> Features:
-    """The features, which must not change while candidates are drawn."""
-    if isinstance(data, Features):
-        return data
-    raise RunError("candidates need features that do not change: expected a frozen backbone, texts or vectors")
+def _drawn(data: AnyFeatures, settings: Settings, fabric: Fabric, callback: TrainingCallback | None) -> Features:
+    """The features with one label of each sample, drawn by models of the same settings."""
+    if not isinstance(data, Features):
+        raise RunError("candidates need features that do not change: expected a frozen backbone, texts or vectors")
+    settings = replace(settings, memory=0, targets=False, refit=False)
 
+    def trained(part: Features, name: str) -> Classifier:
+        member = None if callback is None else MemberCallback(callback, name)
+        return train(part, settings, fabric=fabric, callback=member).classifier
 
-def _model_of(data: Features, settings: Settings, fabric: Fabric) -> Classifier:
-    """A model that weighs candidates against one another."""
-    return train(data, replace(settings, memory=0, targets=False, refit=False), fabric=fabric).classifier
+    return drawn_candidates(data, trained)
 
 
 def _trained(run: Run) -> Trained:

@@ -145,34 +145,6 @@ def test_without_a_share_it_is_the_logistic_regression_of_scikit_learn() -> None
     np.testing.assert_allclose(found, reference.predict_proba(scale), atol=2e-3)
 
 
-def test_a_warm_start_ends_at_the_same_optimum() -> None:
-    taxonomy = random_tree(1)
-    features, labels = samples(taxonomy, 150)
-    problem, prior = PathProblem(problem_features(features), labels, taxonomy), Prior(64.0, 0.5)
-    cold = problem.solve(prior)
-    warm = problem.solve(prior, problem.solve(Prior(4.0, 0.0)))
-    one, other = (problem.layer(each)[0] for each in (cold, warm))
-    torch.testing.assert_close(one, other, rtol=0.02, atol=0.02)
-
-
-def test_sparse_features_give_the_solution_of_the_same_dense_problem() -> None:
-    features, labels = samples(TOY17, 120, 8)
-    features[features < 0.8] = 0
-    sparse, prior = PathProblem(problem_features(csr_matrix(features)), labels, TOY17), Prior(16.0, 0.5)
-    weight, bias = sparse.layer(sparse.solve(prior))
-    inputs = DenseFeatures(features)
-    inputs.rows, inputs.shift, inputs.scale = (
-        torch.as_tensor(features) / sparse.features.scale,
-        sparse.features.shift,
-        sparse.features.scale,
-    )
-    assert float(inputs.rows.square().sum(dim=1).mean()) == pytest.approx(1, rel=1e-5)
-    dense = PathProblem(inputs, labels, TOY17)
-    dense_weight, dense_bias = dense.layer(dense.solve(prior))
-    torch.testing.assert_close(weight, dense_weight, rtol=0.01, atol=0.01)
-    torch.testing.assert_close(bias, dense_bias, rtol=0.01, atol=0.01)
-
-
 def test_weights_count_like_repeated_samples() -> None:
     features, labels = samples(TOY17, 80)
     times = np.where(np.arange(80) < 30, 2, 1)

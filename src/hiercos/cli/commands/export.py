@@ -74,12 +74,10 @@ def export(
     folder = opened_model_folder(model)
     stored = loading.load(folder)
     from hiercos.errors import DataError
-    from hiercos.onnx import OPSET, export_onnx, text_map_name, to_int8
+    from hiercos.onnx import OPSET, export_onnx, to_int8
     from hiercos.paper import level_model
     from hiercos.training import read_report_inputs
 
-    if stored.kind in ("texts", "columns") and options.start == "inputs":
-        check_target("--onnx", onnx.with_name(text_map_name(onnx, "0" * 8)))  # the second file has a longer name
     samples = None if options.data is None else held_out_samples(folder, stored, options.data, columns)
     if options.level is not None:
         whole, stored = stored, level_model(stored, options.level)
@@ -94,11 +92,11 @@ def export(
         )
     written = to_int8(exact) if options.int8 else exact
     cost = _cost(exact, written, samples) if options.int8 else None  # before anything is written
-    files = " and ".join(f"{file} ({file.stat().st_size:,} bytes)" for file in written.write(onnx))
+    file = written.write(onnx)
     difference = f"difference from PyTorch {exact.difference:.1e}" + (
         f", with int8 {written.difference:.1e}" if options.int8 else ""
     )
-    say(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule.name}, {difference}.")
+    say(f"Wrote {file} ({file.stat().st_size:,} bytes): ONNX opset {OPSET}, rule {stored.rule.name}, {difference}.")
     if cost:
         say(cost)
 

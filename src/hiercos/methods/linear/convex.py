@@ -27,16 +27,11 @@ MOST_STEPS = 300
 
 @dataclass(frozen=True)
 class Prior:
-    """Prior of the weights.
+    """Prior of the weights."""
 
-    Attributes:
-        variance: variance of a class's weights, with all its ancestors; large for little regularisation.
-        shared: largest share of the variance that the ancestors of a class carry, from 0 (flat) to below 1.
-        scaling: exponent of the deviations of dense features that the weights are meant for, see `DenseFeatures`.
-    """
-
-    variance: float
-    shared: float = 0.0
+    variance: float  # variance of a class's weights, with all its ancestors; large for little regularisation
+    shared: float = 0.0  # largest share of the variance that the ancestors of a class carry, from 0 (flat) to below 1
+    # exponent of the deviations of dense features that the weights are meant for, see `DenseFeatures`
     scaling: float = 1.0
 
     def node_variances(self, taxonomy: Taxonomy) -> Floats:
@@ -48,12 +43,7 @@ class Prior:
 
 
 class Covariance:
-    """Covariance K (C, C) of the classes' weights, as a product of sparse matrices.
-
-    Args:
-        taxonomy: the tree or graph.
-        prior: prior of the weights.
-    """
+    """Covariance K (C, C) of the classes' weights, as a product of sparse matrices."""
 
     def __init__(self, taxonomy: Taxonomy, prior: Prior) -> None:
         paths = csr_array(ancestor_matrix(taxonomy)[taxonomy.leaves], dtype=np.float32, copy=True)  # (C, N)
@@ -69,19 +59,12 @@ class Covariance:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Optimal weights of one problem.
+    """Optimal weights of one problem."""
 
-    Attributes:
-        coefficients: A, shape (C, R).
-        bias: bias of each class, shape (C,).
-        prior: prior of the weights.
-        steps: number of steps that the solver took.
-    """
-
-    coefficients: Tensor
-    bias: Tensor
-    prior: Prior
-    steps: int
+    coefficients: Tensor  # A, shape (C, R)
+    bias: Tensor  # bias of each class, shape (C,)
+    prior: Prior  # prior of the weights
+    steps: int  # number of steps that the solver took
 
 
 class PathProblem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,17 +21,11 @@ Loss = Callable[[Tensor], tuple[float, Tensor]]
 
 @dataclass(eq=False)
 class SolverVector:
-    """A point, direction or gradient of the solver.
+    """A point, direction or gradient of the solver."""
 
-    Attributes:
-        coefficients: A, shape (C, R).
-        images: image of K A, shape (C, R), see `ProblemFeatures.image`.
-        bias: bias of each class over `ProblemFeatures.bias_scale`, shape (C,).
-    """
-
-    coefficients: Tensor
-    images: Tensor
-    bias: Tensor
+    coefficients: Tensor  # A, shape (C, R)
+    images: Tensor  # image of K A, shape (C, R), see `ProblemFeatures.image`
+    bias: Tensor  # bias of each class over `ProblemFeatures.bias_scale`, shape (C,)
 
     def dot(self, other: SolverVector) -> float:
         """The inner product."""
@@ -54,43 +49,13 @@ class SolverVector:
         return SolverVector(-self.coefficients, -self.images, -self.bias)
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """A tried length of a step.
+class Trial(NamedTuple):
+    """A tried length of a step."""
 
-    Attributes:
-        length: multiple of the direction.
-        loss: loss there, without the penalty.
-        slopes: slopes of the logits there, shape (C, M).
-        gain: decrease of the objective.
-    """
-
-    length: float
-    loss: float
-    slopes: Tensor
-    gain: float
-
-
-class PenaltyAlongStep:
-    """M times the penalty |u|²/2 along a step, without that of the bias.
-
-    Args:
-        point: start of the step.
-        direction: its direction.
-    """
-
-    def __init__(self, point: SolverVector, direction: SolverVector) -> None:
-        bias = torch.dot(point.bias, direction.bias), torch.dot(direction.bias, direction.bias)
-        self.first = point.dot(direction) - float(bias[0])
-        self.second = direction.dot(direction) - float(bias[1])
-
-    def growth(self, length: float) -> float:
-        """Growth from the start to a length."""
-        return length * self.first + 0.5 * length**2 * self.second
-
-    def slope(self, length: float) -> float:
-        """Slope at a length."""
-        return self.first + length * self.second
+    length: float  # multiple of the direction
+    loss: float  # loss there, without the penalty
+    slopes: Tensor  # slopes of the logits there, shape (C, M)
+    gain: float  # decrease of the objective
 
 
 class Descent:
@@ -179,14 +144,16 @@ class Descent:
         The objective is convex, so the length is bracketed by slopes of both signs and sought by linear interpolation.
         If no trial is flat enough, the one with the largest gain is taken.
         """
-        count, penalty = self.features.count, PenaltyAlongStep(self.point, direction)
+        count, bias = self.features.count, direction.bias  # whose penalty is 0
+        first = self.point.dot(direction) - float(torch.dot(self.point.bias, bias))
+        second = direction.dot(direction) - float(torch.dot(bias, bias))  # of M times the penalty |u|²/2
         low, low_slope, high, high_slope = 0.0, start_slope, math.inf, math.inf
         length = 1.0 if self.history else 1 / math.sqrt(-start_slope)
         best: Trial | None = None
         for _ in range(TRIALS):
             loss, slopes = self.value(torch.add(self.logits, change, alpha=length))
-            slope = float(torch.dot(slopes.flatten(), change.flatten())) + penalty.slope(length) / count
-            gain = self.loss - loss - penalty.growth(length) / count
+            slope = float(torch.dot(slopes.flatten(), change.flatten())) + (first + length * second) / count
+            gain = self.loss - loss - (length * first + 0.5 * length**2 * second) / count
             is_flat = abs(slope) <= -SLOPE_REDUCTION * start_slope
             if gain > 0 and (is_flat or best is None or gain > best.gain):
                 best = Trial(length, loss, slopes, gain)

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.linear.logistic import RawLinear, log_probabilities, lowest
 from hiercos.methods.linear.problem_features import DenseFeatures
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, Solved
+from hiercos.methods.solver import LabelledFeatures, Solved, Solver
 from hiercos.methods.table import MethodError
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
@@ -29,14 +30,9 @@ SATURATED = 80.0  # input beyond which a sigmoid is 1 to the last bit; scores ri
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """Map from a margin to a score, the logarithm of a probability: log sigmoid(slope * margin + shift) [platt1999].
+    """Map from a margin to a score, the logarithm of a probability: log sigmoid(slope * margin + shift) [platt1999]."""
 
-    Attributes:
-        slope: factor of the margin, above 0.
-        shift: offset added to the scaled margin.
-    """
-
-    slope: float = 8.0
+    slope: float = 8.0  # above 0
     shift: float = 1.0
 
     @classmethod
@@ -138,29 +134,19 @@ def linear_svm(taxonomy: Taxonomy, in_features: int, *, strength: float | None =
 
 
 @dataclass(eq=False)
-class SupportVectorSolver:
+class SupportVectorSolver(Solver):
     """Sets a linear layer to the weights of scikit-learn's LinearSVC.
 
     Dense features are centred and scaled to a mean squared norm of 1, so that the same strengths suit all of them.
     Strength and sigmoid are chosen in the first call; later calls keep them.
-
-    Attributes:
-        head: layer to set.
-        strength: inverse strength of the penalty; None before it is chosen.
-        sigmoid: map from margins to scores; None before the first call.
     """
 
-    head: LogSigmoidLayer
-    strength: float | None
-    sigmoid: Sigmoid | None = None
+    head: LogSigmoidLayer  # layer to set
+    strength: float | None  # inverse strength of the penalty; None before it is chosen
+    sigmoid: Sigmoid | None = None  # map from margins to scores; None before the first call
+    chosen: ClassVar = ("strength", "sigmoid")
 
-    def __call__(
-        self,
-        train: LabelledFeatures,
-        val: LabelledFeatures | None,
-        *,
-        seed: int,
-    ) -> Solved:
+    def __call__(self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int) -> Solved:
         """See `Solver`; without validation samples in the first call, strength and sigmoid are usual ones."""
         known = None if val is None or self.sigmoid is not None else val.rows(np.isin(val.labels, train.labels))
         if known:
@@ -169,17 +155,6 @@ class SupportVectorSolver:
         self.sigmoid = self.sigmoid or Sigmoid()
         self._set(*margin_weights(train, self.strength, len(self.head.bias), seed=seed))
         return Solved()
-
-    def again(
-        self,
-        train: LabelledFeatures,
-        chosen: "SupportVectorSolver",
-        *,
-        seed: int,
-    ) -> None:
-        """See `Solver`."""
-        self.strength, self.sigmoid = chosen.strength, chosen.sigmoid
-        self(train, None, seed=seed)
 
     def _choose(self, train: LabelledFeatures, val: LabelledFeatures, seed: int) -> Solved:
         """Set the layer with the strength and the sigmoid of the smallest log-loss on validation samples."""

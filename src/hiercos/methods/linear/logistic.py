@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from hiercos.methods.layers import SparseMatrix, aligned
 from hiercos.methods.linear.convex import MOST_STEPS, PathProblem, Prior, Solution
 from hiercos.methods.linear.problem_features import problem_features
 from hiercos.methods.model import Method
-from hiercos.methods.solver import LabelledFeatures, Solved, folds
+from hiercos.methods.solver import LabelledFeatures, Solved, Solver, folds
 from hiercos.methods.table import MethodError
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
@@ -59,22 +59,11 @@ class RawLinear(nn.Module):
         self.bias.copy_(bias)
 
 
-@dataclass(frozen=True, eq=False)
-class EarlierLayer:
-    """Weights of an earlier model, at which a prior is centred.
+class EarlierLayer(NamedTuple):
+    """Weights of an earlier model, at which a prior is centred."""
 
-    Attributes:
-        weight: shape (C, F).
-        bias: shape (C,).
-    """
-
-    weight: Tensor
-    bias: Tensor
-
-    def logits(self, data: LabelledFeatures) -> Floats:
-        """Logits of samples, shape (M, C)."""
-        values: Floats = data.features @ self.weight.numpy().T + self.bias.numpy()
-        return values
+    weight: Tensor  # (C, F)
+    bias: Tensor  # (C,)
 
 
 def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
@@ -111,18 +100,12 @@ def tree_logistic(
         raise MethodError(f"variance: expected a number above 0, got {variance:g}")
     check_count("steps", steps)
     prior = None if variance is None else Prior(variance, SHARES[0] if taxonomy.height > 1 else 0.0)
-    return _logistic(taxonomy, in_features, SHARES, prior, steps)
+    return _logistic(taxonomy, in_features, SHARES, prior=prior, most_steps=steps)
 
 
-def _logistic(
-    taxonomy: Taxonomy,
-    in_features: int,
-    shares: Sequence[float],
-    prior: Prior | None = None,
-    steps: int = MOST_STEPS,
-) -> Method:
+def _logistic(taxonomy: Taxonomy, in_features: int, shares: Sequence[float], **known: Any) -> Method:
     head = RawLinear(in_features, taxonomy.num_classes)
-    solver = LogisticSolver(head, taxonomy, shares, prior, most_steps=steps)
+    solver = LogisticSolver(head, taxonomy, shares, **known)
     return Method(
         head=head,
         loss=CrossEntropyLoss(),
@@ -135,38 +118,26 @@ def _logistic(
 
 
 @dataclass(eq=False)
-class LogisticSolver:
+class LogisticSolver(Solver):
     """Solves a linear head along the tree, under the prior with the smallest log-loss on held-out samples.
 
     The prior is chosen in the first call, by weights that start from 0: earlier weights may have learned from the
     held-out samples. Later calls keep it.
-
-    Attributes:
-        head: layer to set.
-        taxonomy: the tree.
-        shares: shares of the variance in inner nodes to choose from.
-        prior: chosen prior; None before the first call.
-        earlier: weights that the prior is centred at; None for zeros.
     """
 
-    head: RawLinear
-    taxonomy: Taxonomy
-    shares: Sequence[float]
-    prior: Prior | None = None
-    earlier: EarlierLayer | None = None
-    most_steps: int = MOST_STEPS
+    head: RawLinear  # layer to set
+    taxonomy: Taxonomy  # the tree
+    shares: Sequence[float]  # shares of the variance in inner nodes to choose from
+    prior: Prior | None = None  # chosen prior; None before the first call
+    earlier: EarlierLayer | None = None  # weights that the prior is centred at; None for zeros
+    most_steps: int = MOST_STEPS  # of the last solution
+    chosen: ClassVar = ("prior",)
 
     def centre_prior_at_weights(self) -> None:
         """Centre the prior at the weights that the head has now, those of a model over fewer classes for example."""
         self.earlier = EarlierLayer(self.head.weight.detach().clone(), self.head.bias.detach().clone())
 
-    def __call__(
-        self,
-        train: LabelledFeatures,
-        val: LabelledFeatures | None,
-        *,
-        seed: int,
-    ) -> Solved:
+    def __call__(self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int) -> Solved:
         """See `Solver`; without enough validation samples, small data are cross-validated."""
         start = None
         if self.prior is None:
@@ -184,23 +155,12 @@ class LogisticSolver:
         )
         return Solved(f"variance of the weights {prior.variance:g}{shared}{scaled}")
 
-    def again(
-        self,
-        train: LabelledFeatures,
-        chosen: "LogisticSolver",
-        *,
-        seed: int,
-    ) -> None:
-        """See `Solver`."""
-        self.prior = chosen.prior
-        self(train, None, seed=seed)
-
 
 def path_problem(
     train: LabelledFeatures, taxonomy: Taxonomy, earlier: EarlierLayer | None, scaling: float
 ) -> PathProblem:
     """The problem of training samples, whose solution is added to earlier weights; see `Prior` for the scaling."""
-    offsets = None if earlier is None else earlier.logits(train)
+    offsets = None if earlier is None else train.features @ earlier.weight.numpy().T + earlier.bias.numpy()
     return PathProblem(problem_features(train.features, scaling), train.labels, taxonomy, train.weights, offsets)
 
 
@@ -234,7 +194,7 @@ def choose_prior(
     validated = val is not None and (len(val) >= ENOUGH_TO_CHOOSE_PRIOR or len(train) > MOST_CROSS_VALIDATED)
     parts = []
     if not validated and len(train) >= max(2 * CROSS_VALIDATION_FOLDS, FEWEST_PER_CLASS * len(np.unique(train.labels))):
-        masks = folds(train.labels, CROSS_VALIDATION_FOLDS, seed)
+        masks = folds(train.labels, CROSS_VALIDATION_FOLDS, seed, train.groups)
         parts = [(train.rows(~mask), train.rows(mask), 1 / len(train)) for mask in masks]
     if val is not None:
         parts.append((train, val, 1 / len(val)))
@@ -297,13 +257,7 @@ def lowest(loss: Callable[[Setting], float], settings: Sequence[Setting], start:
 
 
 class PriorSearch:
-    """Held-out log-loss of priors, each solved from the solution of the last one.
-
-    Args:
-        train: samples to solve on.
-        val: held-out samples of the loss.
-        taxonomy: the tree.
-    """
+    """Held-out log-loss of priors, each solved on training samples from the solution of the last one."""
 
     def __init__(self, train: LabelledFeatures, val: LabelledFeatures, taxonomy: Taxonomy) -> None:
         self.train, self.taxonomy, self.val = train, taxonomy, val

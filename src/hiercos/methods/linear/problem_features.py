@@ -4,7 +4,7 @@ The weights are W = K A Φ for coefficients A (C, R) of R directions Φ (R, F), 
 directions are the features themselves or the samples, whichever are fewer; of dense features always the features.
 """
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import numpy as np
 import torch
@@ -18,43 +18,37 @@ CLASSES_AT_ONCE = 32  # whose products with sparse features stay in the processo
 SPARSE_BIAS_SCALE = 4.0  # half as many steps as with 1
 
 
-class ProblemFeatures(Protocol):
+class ProblemFeatures(ABC):
     """Features of M samples, scaled to a mean squared norm of 1, and the directions Φ (R, F) of the coefficients.
 
-    Attributes:
-        count: number of samples M.
-        directions: number of directions R.
-        shift: what is subtracted from the features as they are given, shape (F,).
-        scale: what they are divided by then, shape (F,).
-        bias_scale: unit in which the solver moves the bias.
+    The defaults are those of the primal problem, whose directions are the features.
     """
 
-    count: int
-    directions: int
-    shift: Tensor
-    scale: Tensor
-    bias_scale: float
+    count: int  # number of samples M
+    directions: int  # number of directions R
+    shift: Tensor  # (F,) what is subtracted from the features as they are given
+    scale: Tensor  # (F,) what they are divided by then
+    bias_scale: float  # unit in which the solver moves the bias
 
     def image(self, values: Tensor) -> Tensor:
-        """Product with the Gram matrix ΦΦᵀ (R, R) in the dual problem, whose directions are samples: (C, R) to (C, R).
+        """Product with the Gram matrix ΦΦᵀ (R, R) if the directions are samples, else the values: (C, R) to (C, R)."""
+        return values
 
-        In the primal problem, whose directions are features, the values themselves.
-        """
-
+    @abstractmethod
     def logits(self, images: Tensor) -> Tensor:
         """Logits of the samples from the images of K A: (C, R) to (C, M)."""
 
+    @abstractmethod
     def coefficients(self, slopes: Tensor) -> Tensor:
         """Coefficients of a gradient from the slopes of the logits: (C, M) to (C, R)."""
 
     def weights(self, values: Tensor) -> Tensor:
         """Weights of the scaled features from K A: (C, R) to (C, F)."""
+        return values
 
 
-class DenseFeatures:
-    """Dense features, centred and divided by a power of their deviations; the directions are the features.
-
-    See `ProblemFeatures`.
+class DenseFeatures(ProblemFeatures):
+    """Dense features, centred and divided by a power of their deviations.
 
     Args:
         features: shape (M, F).
@@ -72,10 +66,6 @@ class DenseFeatures:
         self.scale, self.rows = self.scale * norm, self.rows.div_(norm)
         self.count, self.directions = int(self.rows.shape[0]), int(self.rows.shape[1])
 
-    def image(self, values: Tensor) -> Tensor:
-        """See `ProblemFeatures`."""
-        return values
-
     def logits(self, images: Tensor) -> Tensor:
         """See `ProblemFeatures`."""
         return torch.mm(images, self.rows.T)
@@ -84,19 +74,9 @@ class DenseFeatures:
         """See `ProblemFeatures`."""
         return torch.mm(slopes, self.rows)
 
-    def weights(self, values: Tensor) -> Tensor:
-        """See `ProblemFeatures`."""
-        return values
 
-
-class SparseFeatures:
-    """Sparse features, not standardized since centring would fill them; the directions are the features.
-
-    See `ProblemFeatures`.
-
-    Args:
-        features: shape (M, F).
-    """
+class SparseFeatures(ProblemFeatures):
+    """Sparse features (M, F), not standardized since centring would fill them."""
 
     bias_scale = SPARSE_BIAS_SCALE
 
@@ -108,10 +88,6 @@ class SparseFeatures:
         self.shift, self.scale = torch.zeros(self.directions), torch.full((self.directions,), scale)
         self.rows, self.columns = csr_tensor(matrix), csr_tensor(csr_array(matrix.T))
 
-    def image(self, values: Tensor) -> Tensor:
-        """See `ProblemFeatures`."""
-        return values
-
     def logits(self, images: Tensor) -> Tensor:
         """See `ProblemFeatures`."""
         return _by_classes(images, self.rows)
@@ -120,17 +96,9 @@ class SparseFeatures:
         """See `ProblemFeatures`."""
         return _by_classes(slopes, self.columns)
 
-    def weights(self, values: Tensor) -> Tensor:
-        """See `ProblemFeatures`."""
-        return values
-
 
 class SparseSamples(SparseFeatures):
-    """Sparse features, not standardized; the directions are the samples, which are fewer. See `ProblemFeatures`.
-
-    Args:
-        features: shape (M, F).
-    """
+    """Sparse features (M, F) of the dual problem, whose directions are the samples, which are fewer."""
 
     def __init__(self, features: SparseMatrix) -> None:
         super().__init__(features)
