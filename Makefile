@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 BENCHMARKS := geometry metrics methods large_tree graph_cost imports predict busy effort estimators code_sizes
-TOOLS := pytest pytest-xdist hypothesis httpx hiclass matplotlib schemathesis pyhpo cellxgene-ontology-guide
+TOOLS := pytest pytest-xdist pandas hypothesis httpx hiclass matplotlib schemathesis pyhpo cellxgene-ontology-guide
 WORKERS ?= 2# processes that run the tests, one thread each
 SHARED := $(wildcard ../shared)
 ifneq ($(SHARED),)
