@@ -158,7 +158,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             groups: group of each sample, shape (M,), which no split and no fold divides.
         """
         settings = self._checked_settings()
-        inputs, y = training_inputs(self, X, y)
+        inputs, y = training_inputs(self, X, y, columns=self.columns)
         codec = label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
         if self.taxonomy is None and codec.flat:
             warn_of_names(codec.classes)
@@ -183,7 +183,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         check_is_fitted(self, "model_")
         settings = extension_settings(self.classifier_, self._checked_settings())
-        inputs, y = training_inputs(self, X, y, reset=False)
+        inputs, y = training_inputs(self, X, y, reset=False, columns=self.classifier_.columns)
         codec = label_codec(y, self.taxonomy_ if taxonomy is None else taxonomy_argument(taxonomy))
         dataset = labelled_dataset(inputs, y, codec, purpose="extend")
         dataset = completed(dataset, test=False, targets=settings.targets)
@@ -251,7 +251,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self, "model_")
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(self.rule_, self.classifier_.calibration)
-        inputs, names = known_inputs(self, X), getattr(self, "feature_names_in_", None)
+        inputs, names = known_inputs(self, X, self.classifier_.columns), getattr(self, "feature_names_in_", None)
         found = self.classifier_.posterior(inputs, self._reading(), energies=True)
         posterior = wanted.restricted(found)
         explainer = partial(self.classifier_.contributions, names=names)
@@ -375,7 +375,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _posterior(self, X: Any) -> Posterior:
         """Calibrated probabilities of M samples, in the order of the taxonomy's classes."""
         check_is_fitted(self, "model_")
-        return self.classifier_.posterior(known_inputs(self, X), self._reading())
+        return self.classifier_.posterior(known_inputs(self, X, self.classifier_.columns), self._reading())
 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""

@@ -127,19 +127,22 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(MAX_SEED))
 
 
-def training_inputs(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Inputs, AnyArray]:
+def training_inputs(
+    estimator: Any, X: Any, y: Any, *, reset: bool = True, columns: ColumnKinds | None = None
+) -> tuple[Inputs, AnyArray]:
     """Training samples and labels, validated as scikit-learn does.
 
     Args:
         X: dense or sparse samples, shape (M, F), M texts, or a DataFrame or dict of columns.
         y: labels of the samples, see `label_array`.
         reset: whether the estimator's number and names of features are set from X, or X is checked against them.
+        columns: kinds of columns of X by name, of which the others are guessed; None for none.
 
     Returns:
         Samples, and labels of shape (M,) or (M, L).
     """
     labels = None if y is None else label_array(y)
-    raw = raw_inputs(X, estimator.columns)
+    raw = raw_inputs(X, columns)
     if raw is not None and labels is not None:
         check_inputs(raw, source="X")
         check_consistent_length(raw, labels)
@@ -156,9 +159,8 @@ def training_inputs(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tu
     return vectors(X), labels
 
 
-def known_inputs(estimator: Any, X: Any) -> Inputs:
-    """Samples for a fitted estimator, of the kind that it was trained on; see `training_inputs`."""
-    columns = estimator.classifier_.columns
+def known_inputs(estimator: Any, X: Any, columns: ColumnKinds | None = None) -> Inputs:
+    """Samples for a fitted estimator, of the kind that it was trained on, such as `columns`; see `training_inputs`."""
     raw = raw_inputs(X) if columns is None else as_inputs(X, "columns", columns=columns)
     if raw is not None:
         check_inputs(raw, source="X")
