@@ -59,6 +59,11 @@ def load_dataset(
     Raises:
         DataError: for unusable data, with every fault by file, row and value.
         TaxonomyError: for an unusable taxonomy.
+
+    Example:
+        >>> dataset = load_dataset("icd10cm:3")
+        >>> dataset.kind, dataset.inputs[0], dataset.taxonomy.num_classes
+        ('texts', 'Iron deficiency anemia', 24)
     """
     chosen = SourceOptions(**options)
     name, _, rest = str(source).partition(":")

@@ -52,16 +52,14 @@ class Chains:
 
 def likeliest_chains(posterior: Posterior) -> Chains:
     """The chain of each sample; the lower node among equally likely children or parents."""
-    following, rows = best_children(posterior.nodes, posterior.taxonomy), np.arange(len(posterior))
     nodes = np.full((len(posterior), posterior.taxonomy.height), -1)
     current, going = nodes[:, -1], np.ones(len(posterior), dtype=bool)
     for level in range(posterior.taxonomy.height):
-        nodes[:, level] = np.where(going, following[rows, current], -1)
+        nodes[:, level] = np.where(going, posterior.best_child(current), -1)
         current, going = nodes[:, level], nodes[:, level] >= 0
     if not posterior.taxonomy.is_tree:
         nodes = _climbed(nodes.max(axis=1), posterior)  # children have higher numbers than their parents
-    padded = np.concatenate([np.minimum(posterior.nodes, 1.0), np.zeros((len(posterior), 1))], axis=1)
-    probabilities = np.take_along_axis(padded, nodes, axis=1)  # 0 for -1, the last column
+    probabilities = np.stack([np.where(each < 0, 0.0, posterior.of_nodes(each)) for each in nodes.T], axis=1)
     return Chains(nodes, np.minimum.accumulate(probabilities, axis=1))
 
 

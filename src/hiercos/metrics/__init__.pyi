@@ -8,6 +8,7 @@ from .classes import metric_class as metric_class
 from .ranking import Ranking as Ranking
 from .ranking import ranking_metric as ranking_metric
 from .suite import SuiteSums as SuiteSums
+from .suite import listed_values as listed_values
 from .suite import suite_means as suite_means
 from .suite import suite_names as suite_names
 from .suite import suite_values as suite_values
@@ -15,6 +16,7 @@ from .table import AVERAGE_PRECISION as AVERAGE_PRECISION
 from .table import CLASSES as CLASSES
 from .table import MAIN as MAIN
 from .table import MEASURED as MEASURED
+from .table import OF_SETS as OF_SETS
 from .table import RESULTS as RESULTS
 from .table import SUITE as SUITE
 from .table import MetricSpec as MetricSpec

@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from hiercos.checks import check_count
 from hiercos.data import ColumnKinds, InputBatch, Inputs, Kind, Source, python_rows
-from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
+from hiercos.decisions import (
+    AnswerRequest,
+    HeldOutChains,
+    NodeSearch,
+    Posterior,
+    PosteriorError,
+    Rule,
+    SearchedPosterior,
+)
 from hiercos.errors import HiercosWarning
 from hiercos.model.answers import answer_rows
 from hiercos.model.explain import Answer, Contributed, Pairs
@@ -30,6 +38,8 @@ class ClassScores:
     evidence: Table | None = None
     # share of the energy on the axis of each node, shape (M, N); None for other methods, or if not wanted
     energies: Table | None = None
+    # probability of each node for itself, shape (M, N), of a model of samples with several labels; None for others
+    marginals: Table | None = None
 
     @property
     def of_probabilities(self) -> Table:
@@ -47,18 +57,48 @@ class ClassScores:
             class_weights=class_weights,
             energies=self.energies,
             order=None if self.evidence is None else self.classes,
+            marginals=self.marginals,
         )
 
-    def mapped(self, function: Callable[[Table], Table]) -> "ClassScores":
-        """All tables, each through a function, such as one that chooses rows."""
-        others = (None if table is None else function(table) for table in (self.evidence, self.energies))
-        return ClassScores(function(self.classes), *others)
+    def rows(self, chosen: Any) -> "ClassScores":
+        """The scores of the chosen samples."""
+        tables = {name: table for name, table in vars(self).items() if table is not None}
+        return ClassScores(**{name: table[chosen] for name, table in tables.items()})
 
     @classmethod
     def joined(cls, parts: Sequence["ClassScores"]) -> "ClassScores":
         """The scores of several batches, at least one, as one."""
-        names = [name for name in ("classes", "evidence", "energies") if getattr(parts[0], name) is not None]
+        names = [name for name, table in vars(parts[0]).items() if table is not None]
         return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+@dataclass(frozen=True, eq=False)
+class SearchedScores(ClassScores):
+    """Scores over many classes, which are found when they are asked for; `classes` has no columns."""
+
+    search: NodeSearch | None = None  # search for the nodes of M samples
+
+    @classmethod
+    def of(cls, search: NodeSearch) -> "SearchedScores":
+        """The scores of a search."""
+        return cls(np.empty((len(search), 0), np.float32), search=search)
+
+    def posterior(
+        self,
+        taxonomy: Taxonomy,
+        temperature: float,  # noqa: ARG002  # the softmax of siblings has its own
+        class_weights: Sequence[float] | None = None,
+    ) -> Posterior:
+        """The probabilities; class weights are refused."""
+        assert self.search is not None
+        if class_weights is not None:
+            raise PosteriorError(f"{taxonomy.num_classes:,} classes: expected no class prior, which weighs all of them")
+        return SearchedPosterior(self.search, taxonomy)
+
+    def rows(self, chosen: Any) -> "SearchedScores":
+        """The scores of the chosen samples."""
+        assert self.search is not None
+        return SearchedScores.of(self.search.rows(chosen))
 
 
 class BaseClassifier(ABC, Generic[Config]):

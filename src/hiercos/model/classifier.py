@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from hiercos.data import ColumnKinds, InputBatch, Inputs, Kind, Source, SparseVectors
-from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule
+from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule, Several
 from hiercos.encoders import (
     ColumnEncoder,
     Encoder,
@@ -28,7 +28,7 @@ from hiercos.model.base import BaseClassifier, ClassScores
 from hiercos.model.explain import Contributed, Pairs
 from hiercos.model.memory import Memory
 from hiercos.model.persistence import FilesInMemory, files_in_memory, loaded_parts, model_files, save_model
-from hiercos.model.scoring import node_scores, sample_scores
+from hiercos.model.scoring import node_scores, sample_scores, stacked_features
 from hiercos.records import variant_name
 from hiercos.storage import Folder
 from hiercos.taxonomy import AnyArray, Floats, Taxonomy
@@ -113,7 +113,9 @@ class Classifier(BaseClassifier[ReadConfig]):
     def scores(self, inputs: Inputs, config: ReadConfig | None = None, *, energies: bool = False) -> ClassScores:
         """Class scores, and on request the energies of the nodes, if the method has any."""
         config = config or _on_cpu()
-        return sample_scores(config.context, self.model, self.samples(inputs, config), energies=energies)
+        marginals = isinstance(self.rule, Several) and METHODS.traits(self.model.method).label_sets
+        samples = self.samples(inputs, config)
+        return sample_scores(config.context, self.model, samples, energies=energies, marginals=marginals)
 
     def calibrated(self, scores: ClassScores) -> Posterior:
         """Calibrated probabilities from the scores of `scores`."""
@@ -210,17 +212,3 @@ def _as_taken(vectors: AnyArray | SparseMatrix, model: Model) -> Tensor | Sparse
     if not isinstance(vectors, np.ndarray):
         return vectors if model.takes_sparse else torch.tensor(vectors.toarray())
     return torch.tensor(vectors) if model.projection is None else csr_matrix(vectors)
-
-
-def stacked_features(parts: Sequence[Tensor | SparseMatrix]) -> Tensor | SparseMatrix:
-    """Features of several parts one after the other; sparse CSR tensors and matrices become one SciPy matrix."""
-    dense = [part for part in parts if isinstance(part, Tensor) and part.layout is torch.strided]
-    if len(dense) == len(parts):
-        return torch.cat(dense)
-    return csr_matrix(vstack([scipy_matrix(part) if isinstance(part, Tensor) else part for part in parts]))
-
-
-def scipy_matrix(tensor: Tensor) -> SparseMatrix:
-    """A sparse CSR tensor as a SciPy matrix of the same shape."""
-    values, columns, starts = (part.numpy() for part in (tensor.values(), tensor.col_indices(), tensor.crow_indices()))
-    return csr_matrix((values, columns, starts), shape=tuple(tensor.shape))

@@ -38,6 +38,7 @@ from hiercos.taxonomy import (
     LabelCodec,
     Taxonomy,
     TaxonomyError,
+    are_sets,
     label_array,
     label_indices,
     level_names,
@@ -46,6 +47,7 @@ from hiercos.taxonomy import (
     open_taxonomy,
     other_path_sign,
     path_parts,
+    single_nodes,
 )
 
 TaxonomyArgument = Taxonomy | str | PathLike[str] | Sequence[str | Sequence[str]]
@@ -150,7 +152,7 @@ def training_inputs(
             raise ValueError(f"X: expected at least {MIN_SAMPLES} samples, got {len(raw)}")
         return raw, labels
     options = {**VALIDATION_OPTIONS, "ensure_min_samples": MIN_SAMPLES, "reset": reset}
-    if labels is not None and labels.ndim == 2 and labels.shape[1] > 1:
+    if labels is not None and (are_sets(labels) or (labels.ndim == 2 and labels.shape[1] > 1)):
         X = validated(estimator, X, **options)
         check_consistent_length(X, labels)
     else:
@@ -265,7 +267,8 @@ def labelled_dataset(
         groups: group of each sample, shape (M,), or None for those of a column of X, if it has one.
         purpose: purpose of the data, see `Dataset`.
     """
-    nodes = codec.read(y)
+    sets = codec.read_sets(y) if are_sets(y) else None
+    nodes = codec.read(y) if sets is None else single_nodes(sets)
     labels = label_indices(nodes, codec.taxonomy)
     if y.dtype.kind in "iu" and np.array_equal(labels, y):
         _warn_of_labels_from_one(labels, codec.taxonomy)
@@ -277,11 +280,11 @@ def labelled_dataset(
             sample_weight, np.empty((len(nodes), 1)), dtype=np.float64, ensure_non_negative=True
         )
         kept = weights > 0
-    known = kept & (nodes >= 0)
+    known = kept & (nodes >= 0 if sets is None else (sets >= 0).any(axis=1))
     if known.sum() < MIN_SAMPLES:
         raise ValueError(f"expected at least {MIN_SAMPLES} samples of a weight above 0, got {known.sum()} of any class")
     split = np.full(len(nodes), "")
-    together = {"weights": weights, "groups": groups, "times": times_of(inputs)}
+    together = {"label_sets": sets, "weights": weights, "groups": groups, "times": times_of(inputs)}
     dataset = Dataset("X", codec.taxonomy, inputs, nodes, split, **together, purpose=purpose)
     return dataset if kept.all() else dataset.take(np.flatnonzero(kept))
 

@@ -14,13 +14,14 @@ from hiercos.decisions import (
     Posterior,
     PosteriorError,
     Rule,
+    Several,
     fit_factor,
     fit_temperature,
     held_out_chains,
     prior_weights,
 )
 from hiercos.methods import Evidence
-from hiercos.model import ClassScores
+from hiercos.model import ClassScores, SearchedScores
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, nodes_of_labels
 from hiercos.training.settings import Settings, SettingsError
 
@@ -31,11 +32,12 @@ class HeldOut:
 
     scores: ClassScores  # class scores of M samples
     labels: Tensor  # label of each sample, a class index or C + node, shape (M,)
+    sets: IntArray | None = None  # nodes of several labels, shape (M, K), -1 for none; None if each sample has one
 
     def of_classes(self, taxonomy: Taxonomy) -> HeldOut:
         """The samples that are labelled with a class."""
         known = self.labels < taxonomy.num_classes
-        return HeldOut(self.scores.mapped(lambda table: table[known.numpy()]), self.labels[known])
+        return HeldOut(self.scores.rows(known.numpy()), self.labels[known])
 
     def shifted(self, offsets: Floats) -> HeldOut:
         """The samples with an offset of each class, shape (C,), added to their evidence."""
@@ -54,6 +56,7 @@ class Calibration:
     class_weights: list[float] | None
     held_out: HeldOut | None  # held-out samples of a class, with the added factor; None if there are none
     chains: HeldOutChains | None = None  # held-out samples for the targets of back-off; None if there are none
+    several: Several | None = None  # thresholds of the nodes where samples have several labels; None elsewhere
 
     def posterior(self, scores: ClassScores) -> Posterior:
         """Calibrated posterior of a model's scores, which have the added factor."""
@@ -62,6 +65,10 @@ class Calibration:
     def fitted(self, rules: Mapping[str, Rule]) -> dict[str, Rule]:
         """Rules by name, fitted on the held-out samples; those with a target on their chains."""
         fitted = {name: rule.calibrated(self.chains) if rule.has_target else rule for name, rule in rules.items()}
+        if self.several is not None:
+            fitted = {
+                name: self.several.like(rule) if isinstance(rule, Several) else rule for name, rule in fitted.items()
+            }
         if self.held_out is None:
             return fitted
         posterior = self.posterior(self.held_out.scores)
@@ -99,7 +106,7 @@ def calibrate(
     if evidence is not None:
         offsets = factor * evidence.constants.cpu().numpy()
         known, aside = (None if each is None else each.shifted(offsets) for each in (known, aside))
-    calibration = Calibration(taxonomy, temperature, factor, class_weights, known)
+    calibration = Calibration(taxonomy, temperature, factor, class_weights, known, several=_several(held_out, taxonomy))
     if aside is None or not len(aside.labels):
         return calibration
     nodes = nodes_of_labels(aside.labels.numpy(), taxonomy)
@@ -107,8 +114,17 @@ def calibrate(
     return replace(calibration, chains=chains)
 
 
+def _several(held_out: HeldOut | None, taxonomy: Taxonomy) -> Several | None:
+    """The rule for several labels, fitted on samples that have them; None for others."""
+    if held_out is None or held_out.sets is None or held_out.scores.marginals is None:
+        return None
+    return Several().fitted_to(held_out.scores.marginals, held_out.sets, taxonomy)
+
+
 def _fitted(known: HeldOut, evidence: Evidence | None) -> tuple[float, float]:
-    """Temperature, and the factor to add, of samples of a class."""
+    """Temperature, and the factor to add, of samples of a class; 1 where the classes are searched."""
+    if isinstance(known.scores, SearchedScores):
+        return 1.0, 0.0
     if evidence is None:
         return fit_temperature(known.scores.of_probabilities, known.labels), 0.0
     return fit_factor(known.scores.of_probabilities, evidence.constants.cpu().numpy(), known.labels)

@@ -43,7 +43,7 @@ def solve(
     else:
         choice = _choose(model, learned, None if val is None else labelled_features(val), runs)
     check_weights(model, 1)
-    metrics = UNKNOWN if val is None else validate(runs.fabric, model, val)
+    metrics = UNKNOWN if val is None or model.searches else validate(runs.fabric, model, val)
     seconds = runs.earlier_seconds + time.perf_counter() - start
     only = Epoch(1, math.nan, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"])
     return RunProgress([only], 1, seconds, choice)
@@ -51,7 +51,7 @@ def solve(
 
 def _choose(model: Model, train: LabelledFeatures, val: LabelledFeatures | None, runs: MemberRuns) -> str:
     """Find settings and weights; the choice in words."""
-    held_out = None if val is None else val.rows(val.labels < model.taxonomy.num_classes) or None
+    held_out = None if val is None else val.known(model.taxonomy)
     if not isinstance(model.head, Committee):
         return model.solve(train, held_out, seed=runs.config.seed).choice
     solved = fit_committee(model.head, train.with_usual_weights(), held_out, runs)
@@ -72,5 +72,6 @@ def labelled_features(samples: LabelledVectors, weights: Tensor | None = None) -
     """Samples as arrays, with their weights, shape (M,)."""
     features = samples.features
     array = features.cpu().numpy() if isinstance(features, Tensor) else features
+    sets = None if samples.label_sets is None else samples.label_sets.cpu().numpy()
     own = None if weights is None else weights.numpy()
-    return LabelledFeatures(array, samples.labels.cpu().numpy(), own, samples.groups)
+    return LabelledFeatures(array, samples.labels.cpu().numpy(), own, sets, samples.groups)

@@ -15,14 +15,14 @@ from hiercos.methods import METHODS
 from hiercos.model import Classifier, Memory, sample_scores
 from hiercos.records import RunError
 from hiercos.training.calibrate import HeldOut, calibrate, class_weights
-from hiercos.training.candidate_labels import drawn_candidates
 from hiercos.training.committee.runs import MemberCallback
+from hiercos.training.drawn_labels import drawn_labels
 from hiercos.training.features import AnyFeatures, Features, features_of
 from hiercos.training.fits import Run, Trained, final_fit, first_fit, opened_run, without_validation
 from hiercos.training.learnable import learnable_features
 from hiercos.training.loop import TrainingCallback
 from hiercos.training.run_records import finished, tested
-from hiercos.training.settings import Settings
+from hiercos.training.settings import Settings, method_for
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -68,6 +68,8 @@ def train(
     if isinstance(data, Dataset):
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
     fingerprint = data.dataset.fingerprint
+    if data.dataset.label_sets is None:
+        settings = replace(settings, method=method_for(settings.method, data.taxonomy))
     with opened_run(fabric, folder, callback, resume=resume):
         if data.dataset.candidates is not None:
             data = _drawn(data, settings, fabric, callback)
@@ -75,7 +77,8 @@ def train(
         if settings.folds:
             data = without_validation(data, settings)
         rows, images = len(data.dataset.training_rows), data.dataset.kind == "images"
-        settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images)
+        several = data.dataset.label_sets is not None
+        settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images, several=several)
         run = Run(fabric, data, fingerprint, settings, folder, tuple(rules), temperature, resume, callback)
         return finished(run) or _trained(run)
 
@@ -90,7 +93,7 @@ def _drawn(data: AnyFeatures, settings: Settings, fabric: Fabric, callback: Trai
         member = None if callback is None else MemberCallback(callback, name)
         return train(part, settings, fabric=fabric, callback=member).classifier
 
-    return drawn_candidates(data, trained)
+    return drawn_labels(data, trained)
 
 
 def _trained(run: Run) -> Trained:

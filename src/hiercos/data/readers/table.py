@@ -98,7 +98,9 @@ class TableReader(Reader):
                     table.numbers,
                     inputs(table),
                     {name: cells[name] for name in kept},
-                    None if label is None else tuple(map(exported_label, cells[label])),
+                    None
+                    if label is None
+                    else tuple(exported_label(each) if each.startswith("[{") else each for each in cells[label]),
                     None if label is None else cells.get(split),
                     None if label is None else cells.get(CANDIDATES_COLUMN),
                 )
