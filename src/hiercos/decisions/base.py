@@ -25,14 +25,6 @@ MOST_SHOWN = 3  # answers in the text of a decision
 class Decision:
     """One node for each of M samples: a class, an inner node, or the root.
 
-    Attributes:
-        nodes: node of each answer, shape (M,); -1 for the root.
-        probabilities: probability that the true class is at or below the answer, shape (M,).
-        values: value of each answer under the criterion, shape (M,), higher is better; the rule chose the highest.
-        criterion: name of the values, such as "minus the expected tree distance".
-        taxonomy: taxonomy of the nodes.
-        guarantee: guarantee of these answers with its assumption, as a sentence; "" without one.
-
     Example:
         >>> from hiercos import Taxonomy
         >>> from hiercos.decisions import Posterior, rule
@@ -42,12 +34,12 @@ class Decision:
         ['pet', 'pet > cat']
     """
 
-    nodes: IntArray
-    probabilities: Floats
-    values: Floats
-    criterion: str
-    taxonomy: Taxonomy
-    guarantee: str = ""
+    nodes: IntArray  # node of each answer, shape (M,); -1 for the root
+    probabilities: Floats  # probability that the true class is at or below the answer, shape (M,)
+    values: Floats  # value of each answer under the criterion, shape (M,), higher is better; the rule chose the highest
+    criterion: str  # name of the values, such as "minus the expected tree distance"
+    taxonomy: Taxonomy  # taxonomy of the nodes
+    guarantee: str = ""  # guarantee of these answers with its assumption, as a sentence; "" without one
 
     @cached_property
     def classes(self) -> IntArray:
@@ -86,17 +78,11 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class ShortList:
-    """The first K classes for each of M samples.
+    """The first K classes for each of M samples."""
 
-    Attributes:
-        classes: classes of each sample, best first, shape (M, K); -1 where fewer are allowed.
-        values: value of each class under the rule, shape (M, K), higher is better.
-        probabilities: probability of each class, shape (M, K).
-    """
-
-    classes: IntArray
-    values: Floats
-    probabilities: Floats
+    classes: IntArray  # classes of each sample, best first, shape (M, K); -1 where fewer are allowed
+    values: Floats  # value of each class under the rule, shape (M, K), higher is better
+    probabilities: Floats  # probability of each class, shape (M, K)
 
 
 class RuleError(FaultsError):
@@ -126,14 +112,10 @@ class RuleParameterError(RuleError):
 
 
 class Orders(NamedTuple):
-    """Orders of the classes of M samples, as scores in descending order.
+    """Orders of the classes of M samples, as scores in descending order."""
 
-    Attributes:
-        ranking: scores of the whole order, shape (M, C), by which HOPS and AHD@k are measured.
-        listed: scores of the short list, shape (M, C), by which top-k accuracy is measured; None for the same order.
-    """
-
-    ranking: Floats
+    ranking: Floats  # scores of the whole order, shape (M, C), by which HOPS and AHD@k are measured
+    # scores of the short list, shape (M, C), by which top-k accuracy is measured; None for the same order
     listed: Floats | None = None
 
 
@@ -142,15 +124,11 @@ class Rule(ABC):
     """Decision rule; its fields are its parameters and fitted values, as JSON values.
 
     A subclass is a frozen dataclass with a `name`, under which it stands in the table `RULES`.
-
-    Attributes:
-        name: name in `RULES`.
-        fitted: names of the fields that `fit` sets.
-        lists_by_probability: whether top-k accuracy is measured on the short list instead of the ranking.
     """
 
-    name: ClassVar[str]
-    fitted: ClassVar[tuple[str, ...]] = ()
+    name: ClassVar[str]  # name in `RULES`
+    fitted: ClassVar[tuple[str, ...]] = ()  # names of the fields that `fit` sets
+    # whether top-k accuracy is measured on the short list instead of the ranking
     lists_by_probability: ClassVar[bool] = False
 
     @abstractmethod

@@ -138,15 +138,11 @@ class SiblingSolver(Solver):
     """Solves the problem of each inner node on its own, on the rows below it.
 
     Strength and temperatures are chosen in the first call; later calls keep them.
-
-    Attributes:
-        head: head to set.
-        strength: inverse strength of the penalty; None before it is chosen.
-        inverses: inverse temperature of the softmax of siblings by level, from 0; the usual one where there is none.
     """
 
-    head: SiblingHead
-    strength: float | None
+    head: SiblingHead  # head to set
+    strength: float | None  # inverse strength of the penalty; None before it is chosen
+    # inverse temperature of the softmax of siblings by level, from 0; the usual one where there is none
     inverses: dict[int, float] | None = None
     chosen: ClassVar = ("strength", "inverses")
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.checks import check_count
-from hiercos.data import InputBatch, Inputs, Kind, Source, python_rows
+from hiercos.data import ColumnKinds, InputBatch, Inputs, Kind, Source, python_rows
 from hiercos.decisions import (
     AnswerRequest,
     HeldOutChains,
@@ -119,7 +119,12 @@ class BaseClassifier(ABC, Generic[Config]):
     @property
     @abstractmethod
     def kind(self) -> Kind:
-        """Kind of inputs that the model takes: "images", "texts" or "vectors"."""
+        """Kind of inputs that the model takes."""
+
+    @property
+    def columns(self) -> ColumnKinds | None:
+        """Kind of each column that a model of columns takes; None for other models."""
+        return None
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -156,17 +161,20 @@ class BaseClassifier(ABC, Generic[Config]):
 
         Args:
             inputs: texts; images, as paths or opened by Pillow; vectors, an array or a sparse matrix of shape (M, F);
-                or a DataFrame with a column `text` or `path`, or of numbers alone. A single text or image counts as a
-                list of one. Of an iterator, only one batch is in memory at a time.
+                a DataFrame with a column `text` or `path`, or of numbers alone; or columns, as a DataFrame, a dict of
+                sequences, or dicts of cells. A single text, image or dict counts as a list of one. Of an iterator, only
+                one batch is in memory at a time.
             config: see `batches`.
             energies: see `batches`.
         """
-        for _, posterior in self.batches(python_rows(inputs, self.kind), config, energies=energies):
+        for _, posterior in self.batches(
+            python_rows(inputs, self.kind, columns=self.columns), config, energies=energies
+        ):
             yield posterior
 
     def posterior(self, inputs: Any, config: Config | None = None, *, energies: bool = False) -> Posterior:
         """One calibrated posterior of all inputs, in memory; see `posteriors`."""
-        found = python_rows(inputs, self.kind).whole().inputs
+        found = python_rows(inputs, self.kind, columns=self.columns).whole().inputs
         return self.calibrated(self.scores(found, config, energies=energies))
 
     def answers(
@@ -204,7 +212,7 @@ class BaseClassifier(ABC, Generic[Config]):
         rule = wanted.chosen_rule(self.rule, self.calibration)
         if reason := wanted.lost_guarantee(rule):
             warnings.warn(reason, HiercosWarning, stacklevel=2)
-        rows = python_rows(inputs, self.kind, on_error=on_error)
+        rows = python_rows(inputs, self.kind, on_error=on_error, columns=self.columns)
         explainer = self.contributions if explain else None
         shown: dict[str, Any] = {"top": top, "explainer": explainer, "level_confidences": level_confidences}
         return [

@@ -161,7 +161,8 @@ def cross_fits(run: Run) -> FirstFit:
     too_many = dataset.taxonomy.num_classes >= MANY_CLASSES
     if len(rows) < run.parts * FEWEST_OF_PART or dataset.label_sets is not None or run.given.fine_tunes or too_many:
         return FirstFit()
-    masks = folds(dataset.labels[rows], run.parts, run.settings.seed)
+    groups = None if dataset.groups is None else dataset.groups[rows]
+    masks = folds(dataset.labels[rows], run.parts, run.settings.seed, groups)
     if any(len(np.unique(dataset.labels[rows[~mask]])) < 2 for mask in masks):
         return FirstFit()
     solved = METHODS.traits(run.settings.method).solved

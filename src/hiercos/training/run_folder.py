@@ -14,7 +14,7 @@ import numpy as np
 
 from hiercos import storage
 from hiercos.checks import json_object
-from hiercos.data import Inputs, read_npz
+from hiercos.data import ColumnInputs, Inputs, read_npz
 from hiercos.decisions import Posterior, Rule, SearchedPosterior
 from hiercos.methods import MANY_CLASSES
 from hiercos.model import TAXONOMY, ClassScores, read_model_json, stored_calibration, stored_rule
@@ -85,6 +85,8 @@ def _shown(inputs: Inputs, row: int) -> dict[str, str]:
     [value] = inputs.values([row])
     if inputs.kind == "images":
         return {"image": thumbnail(value)}
+    if isinstance(inputs, ColumnInputs):
+        value = inputs.sentence(row)
     return {"text": value if len(value) <= LONGEST_TEXT else value[: LONGEST_TEXT - 1] + "…"}
 
 

@@ -73,4 +73,5 @@ def labelled_features(samples: LabelledVectors, weights: Tensor | None = None) -
     features = samples.features
     array = features.cpu().numpy() if isinstance(features, Tensor) else features
     sets = None if samples.label_sets is None else samples.label_sets.cpu().numpy()
-    return LabelledFeatures(array, samples.labels.cpu().numpy(), None if weights is None else weights.numpy(), sets)
+    own = None if weights is None else weights.numpy()
+    return LabelledFeatures(array, samples.labels.cpu().numpy(), own, sets, samples.groups)
