@@ -27,17 +27,12 @@ DROPOUTS = (0.1, 0.5)
 
 @dataclass(frozen=True)
 class Plan:
-    """Members that the training of a committee tries.
+    """Members that the training of a committee tries."""
 
-    Attributes:
-        members: methods that are all trained and kept; none (the default) to choose members that suit the data.
-        effort: effort of that choice, see `committee`.
-        dropouts: dropout rates of wide heads to choose from.
-    """
-
+    # methods that are all trained and kept; none (the default) to choose members that suit the data
     members: tuple[str, ...] = ()
-    effort: Effort = "normal"
-    dropouts: Sequence[float] = DROPOUTS
+    effort: Effort = "normal"  # effort of that choice, see `committee`
+    dropouts: Sequence[float] = DROPOUTS  # dropout rates of wide heads to choose from
 
 
 class Committee(nn.Module):

@@ -124,6 +124,12 @@ class HierCOSHead(nn.Module):
 
     Shape:
         features: (B, F). Output: z (B, N), column j belongs to node j.
+
+    Example:
+        >>> from hiercos import Taxonomy
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> HierCOSHead(8, t, width=16)(torch.randn(4, 8)).shape  # pet, vehicle, cat, dog, car
+        torch.Size([4, 5])
     """
 
     basis: Tensor | None  # (N, N) orthogonal

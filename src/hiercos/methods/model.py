@@ -19,7 +19,7 @@ from hiercos.methods.contributions import Comparison, Contributions
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.layers import Projection, SparseMatrix, Standardize, align_inputs, csr_tensor
 from hiercos.methods.solver import LabelledFeatures, Solved, Solver
-from hiercos.methods.table import METHODS, build_method
+from hiercos.methods.table import MANY_CLASSES, METHODS, build_method
 from hiercos.taxonomy import Floats, Taxonomy
 
 SCORED_ROWS = 4096  # rows of a batch of `array_scores`
@@ -68,6 +68,9 @@ class Method:
     # what each entry of the features adds to the difference of two class scores, which explains an answer; None for a
     # method whose scores are no sums over features
     contributions: Contributions | None = None
+    # function from features (M, F) to a search for the nodes of these samples, see `hiercos.decisions.NodeSearch`; None
+    # for a method that always scores all classes
+    search: Callable[[Any], Any] | None = None
     # sets the weights of the head directly from features and labels; None for gradient steps on the loss
     solver: Solver | None = None
     # function of the labels (M,) and weights (M,) or None of all training samples, called once before training; it
@@ -127,6 +130,7 @@ class Model(nn.Module):
         self.evidence = parts.evidence
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
         self._prepare, self._keep_weights, self._contributions = parts.prepare, parts.keep_weights, parts.contributions
+        self.search = parts.search
         self.course: int | None = None  # epochs at the constant rate of its training with patience
         self.place = 0  # among the members of a committee
 
@@ -134,6 +138,11 @@ class Model(nn.Module):
     def takes_sparse(self) -> bool:
         """Whether the model takes sparse vectors."""
         return self.raw_inputs or self.projection is not None
+
+    @property
+    def searches(self) -> bool:
+        """Whether the likeliest classes are searched for, because all of them are too many to score."""
+        return self.search is not None and self.taxonomy.num_classes >= MANY_CLASSES
 
     @property
     def input_width(self) -> int:

@@ -119,7 +119,7 @@ def add_predict(app: FastAPI, service: Service) -> None:
             options, files = await form_images(request, service.limits)
             made = partial(uploaded_images, files)
         served = service.served(options.model)
-        inputs = await run_in_threadpool(made, served.model.kinds, service.limits)
+        inputs = await run_in_threadpool(made, served.model, service.limits)
         if len(inputs) * (options.top or 0) > LISTED:
             raise ServeError(413, f"top: expected at most {LISTED:,} classes for all inputs of a request together")
         rule, guarantee = await run_in_threadpool(_chosen, served, options)

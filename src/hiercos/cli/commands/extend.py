@@ -78,7 +78,9 @@ def extend(
     _check_kept(training.given, stored)
     given = training.settings_of([stored.model.method], device_options.precision)[stored.model.method]
     settings = extension_settings(stored, replace(given, memory=per_class))
-    found = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), purpose="extend")
+    found = load_dataset(
+        data, taxonomy=tree, columns=stored.columns, **asdict(columns), callback=checking_lines(), purpose="extend"
+    )
     dataset = completed(found, targets=settings.targets)
     if corrections is not None:
         dataset = with_corrections(dataset, corrections)
