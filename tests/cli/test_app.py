@@ -180,7 +180,7 @@ def settings(*given: str) -> Settings:
 
 
 def test_methods_have_the_same_body_unless_they_are_taken_as_published() -> None:
-    usual = {"width": 512, "dropout": 0.1, "activation": "norm-prelu", "alpha": None, "probabilities": "divergence"}
+    usual = {"width": 512, "dropout": 0.1, "reading": "shares", "alpha": 0.0}
     assert dict(settings().options) == usual
     assert dict(settings("published=true").options) == {}
     assert dict(settings("width=64", "alpha=0.5").options) == {**usual, "width": 64, "alpha": 0.5}
@@ -239,8 +239,8 @@ def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
     assert out.startswith("hier-cos\n")
     assert "haframe" not in out
     lines = [line.strip() for line in out.splitlines()]
-    assert "alpha=0.05 (hiercos train: one that suits the taxonomy)" in lines
-    assert "activation=none (hiercos train: norm-prelu)" in lines
+    assert "alpha=0.05 (hiercos train: 0.0)" in lines
+    assert "reading=magnitudes (hiercos train: shares)" in lines
     assert "labels at inner nodes:         yes" in lines
     assert run(["methods", "soft-labels"]) == 0
     assert "labels at inner nodes:         no" in capsys.readouterr().out
