@@ -63,7 +63,7 @@ def test_the_scores_of_a_row_depend_neither_on_its_place_nor_on_its_batch(method
 
 @pytest.mark.parametrize("taxonomy", [random_tree(7, 4), random_tree(22, 17), random_tree(3, 151), GRAPH])
 def test_nor_do_those_of_the_probabilities_of_hier_cos(taxonomy: Taxonomy) -> None:
-    model = seeded(Model(taxonomy, 22, "hier-cos", {"width": 33, "probabilities": "divergence"}), 22)
+    model = seeded(Model(taxonomy, 22, "hier-cos", {"width": 33, "reading": "shares"}), 22)
     order = torch.randperm(ROWS, generator=torch.Generator().manual_seed(0))
     features = torch.randn(ROWS, 22, generator=torch.Generator().manual_seed(1))
     expected = scores(model, features, 1024)

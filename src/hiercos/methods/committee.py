@@ -36,7 +36,7 @@ class Plan:
 
 
 class Committee(nn.Module):
-    """The weighted sum of the class scores of several models, with a share of the first one alone if asked for.
+    """The weighted sum of the logits of several models, with a share of the first one alone if asked for.
 
     Args:
         taxonomy: the tree.
@@ -90,7 +90,7 @@ class Committee(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
         dense = inputs if self.projection is None else self.projection(inputs)
-        scores = [model.class_scores(model(inputs if model.raw_inputs else dense)) for model in self.models()]
+        scores = [model.logits(model(inputs if model.raw_inputs else dense)) for model in self.models()]
         pooled = torch.einsum("kbc,k->bc", torch.stack(scores), self.weights)
         return mixture_log_probabilities(pooled, scores[0], self.first_share) if self.first_share else pooled
 
@@ -189,7 +189,7 @@ def committee(
         dim: width of the projection of a trained committee on sparse inputs; None without one.
         first_share: share of the linear head alone in the probabilities of a trained committee, set by its training.
     """
-    options = {"width": checked_width(width), "probabilities": "norm"}  # class scores are what is pooled
+    options = {"width": checked_width(width)}
     plan = Plan(effort=effort, dropouts=dropouts)
     return committee_method(
         Committee(taxonomy, in_features, members or (LINEAR,), plan, options, dim=dim, first_share=first_share)

@@ -165,6 +165,11 @@ class Model(nn.Module):
         outputs: Tensor = self.head(features if self.raw_inputs else self.standardize(features))
         return outputs
 
+    def logits(self, outputs: Tensor) -> Tensor:
+        """Scores (B, C) whose softmax is the method's distribution over the classes."""
+        logits: Tensor = (self.evidence or self.class_scores)(outputs)
+        return logits
+
     def features(self, inputs: Any) -> Tensor:
         """Features (B, F) of model inputs; dense vectors are features already."""
         if self.backbone is not None:
@@ -240,10 +245,10 @@ class Model(nn.Module):
 
     @torch.inference_mode()
     def array_scores(self, features: Floats | SparseMatrix) -> Floats:
-        """Class scores, shape (M, C), of features in memory, shape (M, F)."""
+        """Scores of the probabilities, shape (M, C), of features in memory, shape (M, F)."""
         self.eval()
         count = features.shape[0]
         parts = [features[start : start + SCORED_ROWS] for start in range(0, count, SCORED_ROWS)]
         batches = [csr_tensor(part) if issparse(part) else torch.as_tensor(part) for part in parts]
-        scores: Floats = torch.cat([self.class_scores(self(batch)) for batch in batches]).numpy()
+        scores: Floats = torch.cat([self.logits(self(batch)) for batch in batches]).numpy()
         return scores

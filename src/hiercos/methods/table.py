@@ -146,8 +146,8 @@ ROWS = {
     "hier-cos": MethodRow(
         "hiercos.methods.hier_cos:hier_cos",
         MethodTraits(inner_labels=True, graphs=True, grows=True),
-        recommended={"activation": "norm-prelu", "alpha": None, "probabilities": "divergence"},
-        search={"alpha": Between(0.0001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
+        recommended={"reading": "shares", "alpha": 0.0},
+        search={"exponent": OneOf(1.0, 2.0)},
     ),
     "hxe": MethodRow(
         "hiercos.methods.hxe:hxe", MethodTraits(inner_labels=True, grows=True), search={"alpha": Between(0.1, 0.9)}

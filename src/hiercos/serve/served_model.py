@@ -14,8 +14,8 @@ from hiercos.records import Record
 from hiercos.storage import Folder, opened, sha256
 from hiercos.taxonomy import IntArray, Taxonomy, is_at_or_above, nodes_of_labels
 
-CONFIDENCES = (*np.round(np.arange(0.5, 0.991, 0.05), 2).tolist(), 0.99)  # of the curve, as on the page's slider
-CURVE_NUMBERS = 20_000_000  # probabilities of nodes that a curve is measured on
+CONFIDENCES = tuple(np.round(np.arange(0.5, 0.995, 0.01), 2).tolist())  # of the curve, as on the page's slider
+CURVE_NUMBERS = 4_000_000  # probabilities of nodes that a curve is measured on
 EXAMPLES = 4
 
 

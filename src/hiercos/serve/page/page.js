@@ -318,7 +318,7 @@ function showRow(row) {
   $("asked").textContent = row.text || "";
   $("asked").hidden = !row.text;
   $("asked-image").hidden = !row.image;
-  showImage(row);
+  $("asked-image").src = row.image || "data:,";
   const settles = ` You decide ${row.settles}.`;
   $("known").textContent = row.sure ? `The model is ${percent(row.confidence)} sure of ${row.sure}.${settles}` : `The model is sure of nothing.${settles}`;
   $("level").disabled = !row.sure;
@@ -333,13 +333,6 @@ function showRow(row) {
     return item;
   }));
 }
-
-const showImage = guarded(async row => { // an element of the page could not send the token
-  URL.revokeObjectURL($("asked-image").src);
-  $("asked-image").src = "data:,";
-  const image = row.image && await (await call(row.image)).blob();
-  if (image && review.row === row) $("asked-image").src = URL.createObjectURL(image);
-});
 
 // Writes one thing down and shows the next row; until then another key decides nothing.
 async function settle(row, decision, node = null) {
