@@ -128,6 +128,7 @@ class Model(nn.Module):
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
         self._prepare, self._keep_weights, self._contributions = parts.prepare, parts.keep_weights, parts.contributions
         self.course: int | None = None  # epochs at the constant rate of its training with patience
+        self.continues = False  # whether a training goes on from trained weights
         self.place = 0  # among the members of a committee
 
     @property
@@ -146,7 +147,8 @@ class Model(nn.Module):
             self._prepare(labels, weights)
 
     def keep_weights(self) -> None:
-        """Let the method's solver, if it has one, stay near the weights of now; some start anew, see `Method`."""
+        """Let a training go on from the weights of now: in small steps, or a solver near them (see `Method`)."""
+        self.continues = True
         if self._keep_weights is not None:
             self._keep_weights()
 
