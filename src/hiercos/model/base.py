@@ -14,7 +14,7 @@ from hiercos.data import InputBatch, Inputs, Kind, Source, python_rows
 from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
 from hiercos.errors import HiercosWarning
 from hiercos.model.answers import answer_rows
-from hiercos.model.explain import Answer, Contributed, Pairs
+from hiercos.model.explain import Answer, Comparisons
 from hiercos.taxonomy import Floats, Taxonomy
 
 Config = TypeVar("Config")
@@ -176,8 +176,8 @@ class BaseClassifier(ABC, Generic[Config]):
     def contributions(
         self,
         inputs: Inputs,  # noqa: ARG002  # none are read
-        pairs: Sequence[Pairs],  # noqa: ARG002
-    ) -> list[Contributed] | None:
+        compared: Comparisons,  # noqa: ARG002
+    ) -> list[tuple[Sequence[str], Floats]] | None:
         """Contributions of words or columns to the log-odds of pairs of classes; None if scores are no sums of them."""
         return None
 
