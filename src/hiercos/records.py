@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from hiercos import storage
-from hiercos.checks import fits, json_object, positive_fault, schema_faults
+from hiercos.checks import json_object, schema_faults
 from hiercos.errors import FaultsError
 
 RECORD_FILE = "record.json"  # of all rules
@@ -131,7 +131,6 @@ RULES = "rules"  # key of the values that differ between the rules
 OF_RULE = ("metrics", "temperature", "fitted_rule")  # the values that differ
 SCHEMA = {name: kind for name, kind in get_type_hints(Record).items() if name not in (*OF_RULE, "rule")}
 RULE_SCHEMA = {name: get_type_hints(Record)[name] for name in OF_RULE}
-FINGERPRINTED = ("data", "taxonomy")  # objects that a run is identified by
 
 
 def records_json(records: Iterable[Record]) -> str:
@@ -162,40 +161,12 @@ def read_records(folder: Path | storage.Folder) -> dict[str, Record]:
 
 
 def record_faults(values: Mapping[str, Any]) -> list[str]:
-    """Faults of the JSON values of a file of records: unknown or missing keys, wrong types, values out of range."""
+    """Faults of the JSON values of a file of records: unknown or missing keys and wrong types."""
     faults = [f"unknown key {key!r}" for key in values if key not in (*SCHEMA, RULES)]
     faults += schema_faults(values, {**SCHEMA, RULES: dict})
-    if faults:
-        return faults
-    for rule, own in values[RULES].items():
-        faults += [f"{RULES}.{rule}.{fault}" for fault in _rule_faults(own)]
-    faults += [
-        f"{owner}.fingerprint: expected a text, got {values[owner].get('fingerprint')!r}"
-        for owner in FINGERPRINTED
-        if not isinstance(values[owner].get("fingerprint"), str)
-    ]
-    faults += [
-        f"history[{index}]: expected an object, got {each!r}"
-        for index, each in enumerate(values["history"])
-        if not isinstance(each, dict)
-    ]
-    if values["best_epoch"] < 0 or (values["history"] and values["best_epoch"] > len(values["history"])):
-        faults.append(f"best_epoch: expected at most {len(values['history'])}, got {values['best_epoch']}")
+    for rule, own in {} if faults else values[RULES].items():
+        faults += [f"{RULES}.{rule}.{fault}" for fault in schema_faults(own, RULE_SCHEMA)]
     return faults
-
-
-def _rule_faults(values: Any) -> list[str]:
-    """Faults of the JSON values of a record that belong to its rule."""
-    if not isinstance(values, dict) or values.keys() - RULE_SCHEMA.keys():
-        return [f"expected {', '.join(RULE_SCHEMA)}, got {values!r}"]
-    if faults := schema_faults(values, RULE_SCHEMA):
-        return faults
-    faults = [
-        f"metrics.{name}: expected a number or null, got {value!r}"
-        for name, value in values["metrics"].items()
-        if not fits(value, float | None)
-    ]
-    return faults + ([] if values.get("temperature") is None else positive_fault("temperature", values["temperature"]))
 
 
 def run_identity(config: Mapping[str, Any], data: Mapping[str, Any], taxonomy: Mapping[str, Any]) -> dict[str, Any]:

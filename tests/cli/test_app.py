@@ -133,55 +133,6 @@ def test_results_go_to_standard_output_alone_in_the_form_asked_for(
     assert (tmp_path / "results.parquet").exists()
 
 
-def test_the_others_are_set_against_the_reference(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = command("compare", data, tmp_path, "--methods", "cross-entropy,hxe", "--seeds", "2", *FAST)
-    assert run([*arguments, "--reference", "hxe+crm", "--format", "json"]) == 0
-    results = json.loads(capsys.readouterr().out)
-    (table,) = results["tables"]
-    assert table["reference"] == "hxe + crm"
-    assert [line["name"] for line in table["differences"]] == ["cross-entropy", "cross-entropy + crm", "hxe"]
-    for line in table["differences"]:
-        values = {row["seed"]: row["hops"] for row in results["rows"] if line["name"] == name_of(row)}
-        reference = {row["seed"]: row["hops"] for row in results["rows"] if name_of(row) == "hxe + crm"}
-        first, second = (values[seed] - reference[seed] for seed in (0, 1))
-        assert line["hops"]["mean"] == pytest.approx((first + second) / 2)
-        assert line["hops"]["half_width"] == pytest.approx(12.7062 * abs(first - second) / 2, rel=1e-4)
-
-
-def name_of(row: dict[str, str]) -> str:
-    return row["method"] if row["rule"] == "none" else f"{row['method']} + {row['rule']}"
-
-
-def test_another_number_of_features_is_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = tmp_path / "t.csv"
-    rows = [f"{name} number {number},pet > {name}" for number in range(30) for name in ("cat", "dog", "fish")]
-    table.write_text("\n".join(["text,label", *rows]))
-    arguments = [
-        "compare",
-        str(table),
-        "--methods",
-        "cross-entropy",
-        "--seeds",
-        "1",
-        "--out",
-        str(tmp_path / "o"),
-        *FAST,
-    ]
-    assert run([*arguments, "--set", "dim=8"]) == 0
-    assert run([*arguments, "--set", "dim=4"]) == 2
-    assert "holds a finished run with another dim" in capsys.readouterr().err
-
-
-def test_predict_writes_one_column_per_level(model: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    assert run(["predict", str(model), str(data / "data.npz")]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "row,level_1,level_2,level_3,level_4,class,score,confidence"
-    assert len(lines) == 341
-
-
 @pytest.mark.parametrize("format", ["csv", "json", "parquet", "table"])
 @pytest.mark.parametrize("named", [True, False])
 def test_predictions_go_to_a_file_in_any_format(
@@ -409,18 +360,6 @@ def test_the_part_that_is_trained_is_named(data: Path, tmp_path: Path, capsys: p
     err = capsys.readouterr().err
     assert "are kept" not in err  # the last fit learns from all rows
     assert "all samples: epoch 2/2, loss" in err
-
-
-def test_a_run_without_a_number_of_epochs_ends_by_patience(data: Path, tmp_path: Path) -> None:
-    settings = ["--method", "cross-entropy-mlp", "--set", "width=16", "--set", "patience=1", "--set", "max_epochs=30"]
-    assert run(command("train", data, tmp_path, *settings, "--device", "cpu")) == 0
-    record = Record.read(tmp_path, "none")
-    assert {name: record.config[name] for name in ("max_epochs", "patience", "schedule")} == {
-        "max_epochs": 30,
-        "patience": 1,
-        "schedule": "plateau",
-    }
-    assert 2 < len(record.history) == record.best_epoch < 30
 
 
 @pytest.mark.parametrize("arguments", [["--debug", "predict", "nowhere", "-"], ["predict", "nowhere", "-", "--debug"]])

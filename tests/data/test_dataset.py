@@ -13,18 +13,8 @@ TEXTS = Dataset("toy", TOY, Texts(("a cat", "a dog", "a car", "my cat")), NODES,
 VECTORS = Dataset("toy", TOY, Vectors(np.arange(8, dtype=np.float64).reshape(4, 2)), NODES, SPLIT, source="toy.npz")
 
 
-def test_inputs_are_vectors_or_texts() -> None:
-    assert (TEXTS.kind, VECTORS.kind, len(TEXTS)) == ("texts", "vectors", 4)
-    assert np.asarray(VECTORS.inputs).dtype == np.float32
-
-
 def test_the_rows_of_a_split_are_indices_in_order() -> None:
     assert [TEXTS.rows(split).tolist() for split in ("train", "val", "test")] == [[0, 1], [2], [3]]
-
-
-def test_a_data_set_is_shown_in_one_line() -> None:
-    tree = "Taxonomy(5 nodes, 3 classes, height 2)"
-    assert repr(TEXTS) == f"Dataset('toy', 4 texts (train 2, val 1, test 1), {tree})"
 
 
 def test_the_arrays_are_read_only() -> None:

@@ -14,7 +14,7 @@ SCORES = np.random.default_rng(0).normal(size=(5, 17)).astype(np.float32)
 
 def test_the_rules_are_the_published_names() -> None:
     ranked, stopped = ["none", "crm", "hops", "auto"], ["back-off", "majority", "plurality", "speciesnet", "darts"]
-    assert sorted(RULES) == sorted([*ranked, *stopped, "hf-beta", "hie", "costs", "unknown"])
+    assert sorted(RULES) == sorted([*ranked, *stopped, "hf-beta", "hie", "costs", "several", "unknown"])
 
 
 def test_without_a_rule_the_scores_are_the_ranking() -> None:

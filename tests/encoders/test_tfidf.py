@@ -73,32 +73,10 @@ def test_only_names_tell_capital_letters_apart() -> None:
         assert np.array_equal(upper, lower) is same
 
 
-def test_both_kinds_have_an_equal_share_of_a_row() -> None:
-    features = TextFeatures.fit(TEXTS, [WORDS, CHARACTERS])
-    row, words = features.transform(["open asthma"]), len(features.parts[0].vocabulary)
-    assert row.dtype == np.float32
-    assert np.square(row[:, :words].data).sum() == pytest.approx(0.5, rel=1e-5)
-    assert np.square(row[:, words:].data).sum() == pytest.approx(0.5, rel=1e-5)
-
-
-def test_similar_texts_are_near_and_unknown_ones_are_zero() -> None:
-    features = TextFeatures.fit(TEXTS, [WORDS, CHARACTERS])
-    bronchitis, fracture, unknown = features.transform(["Bronchitis (acute)", "fractured femur", "??"]).toarray()
-    chronic, femur = features.transform(["chronic bronchitis", "fracture of femur"]).toarray()
-    assert bronchitis @ chronic > 10 * abs(bronchitis @ femur)
-    assert fracture @ femur > 10 * abs(fracture @ chronic)
-    assert not unknown.any()
-
-
 def test_texts_without_any_word_have_no_columns_of_words() -> None:
     features = TextFeatures.fit(["??!", "!!?"], [WORDS, CHARACTERS])
     assert features.parts[0].vocabulary == ()
     assert features.transform(["!!?", "word"]).shape == (2, features.width)
-
-
-def test_no_texts_give_no_rows() -> None:
-    features = TextFeatures.fit(TEXTS)
-    assert features.transform([]).shape == (0, features.width)
 
 
 def test_only_the_most_frequent_ngrams_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from trees import TOY17, random_tree, taxonomies
 PER_SAMPLE = {"hafeat-1": {"margin_levels": ()}, "hafeat-2": {"margin_levels": ()}}
 
 every_method = pytest.mark.parametrize("name", list(METHODS))
-SOLVED_ONLY = ("centroids", "siblings")  # sparse weights
+SOLVED_ONLY = ("centroids", "one-vs-rest", "siblings")  # sparse weights
 trained_by_steps = pytest.mark.parametrize("name", [name for name in METHODS if name not in SOLVED_ONLY])
 
 

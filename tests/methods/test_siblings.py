@@ -201,7 +201,7 @@ def test_a_sample_of_weight_two_counts_like_two(monkeypatch: pytest.MonkeyPatch)
         SiblingProblem(LabelledFeatures(csr_matrix(train.features), train.labels, weights), TOY, 0),
         SiblingProblem(LabelledFeatures(csr_matrix(train.features[rows]), train.labels[rows]), TOY, 0),
     ]
-    problems[1].features *= problems[1].scale[0] / problems[0].scale[0]
+    problems[1].features *= problems[1].scaled.scale[0] / problems[0].scaled.scale[0]
     first, second = (problem.assembled(problem.solve(problem.families, 1.0)) for problem in problems)
     np.testing.assert_allclose(first.matrix.toarray(), second.matrix.toarray(), atol=2e-3)
 

@@ -6,7 +6,6 @@ from lightning_fabric import Fabric
 from hiercos.data import InputBatch, Source, Texts, Vectors, in_batches
 from hiercos.decisions import rule
 from hiercos.encoders import ReadConfig, TextFeatures, TfidfEncoder
-from hiercos.errors import DataError
 from hiercos.methods import Model
 from hiercos.model import AnswerColumns, Classifier, answer_columns
 from trees import TOY17
@@ -54,14 +53,6 @@ def test_confidence_is_the_softmax_at_the_temperature_of_the_model_whatever_its_
     shares = (model(torch.tensor(vectors(3))) / 2).softmax(dim=1).detach()
     for name, confidence, share in zip(found["class"], found["confidence"], shares, strict=True):
         assert confidence == pytest.approx(float(share[TOY17.class_names.index(name)]), abs=1e-6)
-
-
-def test_vectors_of_another_width_are_an_error(fabric: Fabric) -> None:
-    stored = Classifier(Model(TOY17, 4, "cross-entropy").eval(), None)
-    with pytest.raises(DataError, match="takes vectors of 4 features, got 5"):
-        answers(stored, Source.of(Vectors(np.ones((1, 5)))), fabric)
-    with pytest.raises(DataError, match="takes vectors, got texts"):
-        answers(stored, Source.of(Texts(["a text"])), fabric)
 
 
 @pytest.mark.parametrize(

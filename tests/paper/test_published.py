@@ -2,7 +2,6 @@
 
 import math
 import re
-from statistics import fmean, pstdev
 
 import pytest
 
@@ -78,48 +77,6 @@ def test_the_mean_distance_is_the_severity_times_the_share_of_mistakes_but_in_on
     assert off == {("inaturalist19", "yolo-v2"), ("weights", "hier-cos-root")}
     assert any("misprinted" in note.text for note in rows["inaturalist19", "yolo-v2"].notes)
     assert len(rows) == 50
-
-
-def test_rows_that_stand_in_several_tables_agree() -> None:
-    for dataset in TABLES["consistency"].datasets:
-        for row in (row for row in TABLES["consistency"].rows if row.dataset == dataset):
-            main = published(dataset, dataset, row.name)
-            off = 1.0001e-4 if (dataset, row.name) == ("fgvc-aircraft", "hier-cos") else 0  # 81.74 there, 81.75 here
-            assert mean(row, "top1") == pytest.approx(mean(main, "top1"), abs=off)
-            assert row.figures["hops"] == main.figures["hops"]
-    for table in ("alpha", "weights"):
-        row = published(table, "cifar100", "hier-cos")
-        assert all(
-            row.figures[column] == published(2, "cifar100", "hier-cos").figures[column] for column in row.figures
-        )
-
-
-def test_the_values_of_single_seeds_of_the_released_notebook_average_to_the_table() -> None:
-    seeds = {
-        ("hier-cos", "top1", 4): (0.7786, 0.7766, 0.7777, 0.7796, 0.7766),
-        ("hier-cos", "hops", 2): (0.9323, 0.9314, 0.9311, 0.9331, 0.9299),
-        ("hier-cos", "hops_at_20", 2): (0.8538, 0.8521, 0.8517, 0.8547, 0.8501),
-        ("hier-cos", "hops_at_5", 2): (0.7635, 0.7614, 0.7610, 0.7655, 0.7614),
-        ("haframe", "hops", 2): (0.9206, 0.9220, 0.9226, 0.9198, 0.9220),
-        ("cross-entropy", "hops", 2): (0.5440, 0.5455, 0.5445, 0.5448, 0.5446),
-    }
-    for (row, column, digits), values in seeds.items():
-        expected = mean(published("cifar100", "cifar100", row), column)
-        assert fmean(values) == pytest.approx(expected, abs=10**-digits)  # both are rounded
-
-
-def test_half_widths_are_students_t_with_the_population_deviation() -> None:
-    half_width = 2.7764451 * pstdev([77.86, 77.66, 77.77, 77.96, 77.66]) / math.sqrt(5)
-    figure = published("cifar100", "cifar100", "hier-cos").figures["top1"]
-    assert figure is not None
-    assert half_width == pytest.approx(100 * figure.half_width, abs=0.002)
-
-
-def test_the_first_of_the_correct_orders_is_the_accuracy_of_seed_0() -> None:
-    for row in TABLES["correct-order"].rows:
-        values = [mean(row, column) for column in TABLES["correct-order"].columns]
-        assert values == sorted(values, reverse=True)
-        assert values[0] == pytest.approx(mean(published(2, "cifar100", row.name), "top1"), abs=0.005)
 
 
 def test_what_cannot_be_matched_is_marked() -> None:

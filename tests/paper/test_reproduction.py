@@ -8,7 +8,7 @@ import pytest
 from lightning_fabric import Fabric
 from safetensors.torch import save_file
 
-from hiercos.data import Dataset, Vectors, load_dataset
+from hiercos.data import load_dataset
 from hiercos.encoders.backbones import BackboneError, load_backbone
 from hiercos.paper.published import published_table
 from hiercos.paper.recipes import Recipe, RecipeError, load_recipes
@@ -23,7 +23,6 @@ from hiercos.paper.reproduction import (
 )
 from hiercos.records import Record
 from paper_sets import FINE, write_cifar
-from trees import TOY
 
 RECIPES = load_recipes()
 SMALL = {"training.epochs": 1, "backbone.width": 1, "backbone.size": 8}
@@ -177,14 +176,3 @@ def test_a_limit_keeps_the_first_images_of_every_class_in_every_split(root: Path
     first = np.flatnonzero((whole.labels == 99) & (whole.split == "train"))[0]
     kept = np.flatnonzero((part.labels == 99) & (part.split == "train"))[0]
     assert part.inputs.content(kept) == whole.inputs.content(first)
-
-
-def test_a_limit_counts_labels_at_inner_nodes_apart_and_keeps_sets_of_labels() -> None:
-    nodes = np.array([2, 0, 0, 2, 2, 3])  # 0 is the first inner node
-    split = np.array(["test", "test", "test", "train", "train", "val"])
-    sets = np.array([[2], [0], [0], [2], [2], [3]])
-    whole = Dataset("toy", TOY, Vectors(np.eye(6)), nodes, split, label_sets=sets)
-    part = limited(whole, 1)
-    assert part.labels.tolist() == [0, 3, 0, 1]
-    assert part.label_sets is not None
-    assert part.label_sets.tolist() == [[2], [0], [2], [3]]

@@ -12,11 +12,11 @@ def test_limits_come_from_texts_in_their_types() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("row", "5", "there is no such limit; did you mean 'rows'"),
-        ("rows", "many", "expected an integer"),
-        ("rows", "0", "expected rows of at least 1, got 0"),
-        ("seconds", "nan", "expected seconds of at least 1"),
-        ("log", "yes", "expected true or false"),
+        ("row", "5", "--set row: there is no such name; did you mean 'rows'"),
+        ("rows", "many", "rows: Input should be a valid integer"),
+        ("rows", "0", "rows: Input should be greater than or equal to 1"),
+        ("seconds", "nan", "seconds: Input should be a finite number"),
+        ("log", "maybe", "log: Input should be a valid boolean"),
     ],
 )
 def test_an_impossible_limit_is_refused(name: str, text: str, sentence: str) -> None:

@@ -46,14 +46,6 @@ def test_nodes_are_numbered_level_by_level_in_the_order_of_their_parents(taxonom
     assert [len(taxonomy.path(node)) for node in range(taxonomy.num_nodes)] == taxonomy.depths.tolist()
 
 
-@given(taxonomies())
-def test_level_slices_partition_the_nodes_by_depth(taxonomy: Taxonomy) -> None:
-    nodes = np.arange(taxonomy.num_nodes)
-    slices = [nodes[taxonomy.level(level)] for level in range(1, taxonomy.height + 1)]
-    assert np.concatenate(slices).tolist() == nodes.tolist()
-    assert [set(taxonomy.depths[part].tolist()) for part in slices] == [{level + 1} for level in range(len(slices))]
-
-
 @pytest.mark.parametrize("level", [0, 3])
 def test_a_level_that_is_not_there_is_refused(level: int) -> None:
     with pytest.raises(ValueError, match=f"expected a level from 1 to 2, got {level}"):
@@ -65,14 +57,6 @@ def test_the_path_table_has_every_path_padded_with_minus_one(taxonomy: Taxonomy)
     nodes = range(taxonomy.num_nodes)
     expected = [[*taxonomy.path(node), *[-1] * (taxonomy.height - len(taxonomy.path(node)))] for node in nodes]
     assert taxonomy.path_table(nodes).tolist() == expected
-
-
-@given(taxonomies())
-def test_the_path_of_the_root_is_empty_among_the_paths_of_nodes(taxonomy: Taxonomy) -> None:
-    last = taxonomy.num_nodes - 1
-    table = taxonomy.path_table([-1, last, -1])
-    assert (table[[0, 2]] == -1).all()
-    assert table[1].tolist() == taxonomy.path_table([last])[0].tolist()
 
 
 @given(taxonomies())
@@ -153,12 +137,6 @@ def test_parent_lists_hold_the_parent_of_every_node_below_the_top(taxonomy: Taxo
     assert len(starts) == taxonomy.num_nodes + 1
     for node, parent in enumerate(taxonomy.parents.tolist()):
         assert parents[starts[node] : starts[node + 1]].tolist() == ([] if parent < 0 else [parent])
-
-
-def test_parent_lists_cannot_be_written() -> None:
-    for array in TOY.parent_lists:
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
 
 
 @pytest.mark.parametrize("ranks", [["kind"], ["kind", "Kind "], ["kind", ""], ["kind", "2"]])

@@ -12,7 +12,6 @@ from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options.answers import AnswerOptions, BoundRequest
 from hiercos.cli.options.common import LoadOptions
 from hiercos.cli.options.groups import ColumnOptions, OptionError, say
-from hiercos.metrics import AVERAGE_PRECISION
 from hiercos.storage import Folder
 
 if TYPE_CHECKING:
@@ -79,13 +78,13 @@ class LabelledPredictions:
 
     def rows(self, breakdown: str | None, seed: int) -> "Sequence[Row]":
         """Rows of its metrics: of the ranking of the classes, or of its answers under a rule of any level."""
-        from hiercos.decisions import NodeRule
+        from hiercos.decisions import NodeRule, Several
         from hiercos.evaluation import node_answer_rows, reliability_rows
 
         check_levels(self.taxonomy, breakdown)
         if breakdown == "confidence":
             return reliability_rows(self.posterior())
-        if isinstance(self.bound.rule, NodeRule):
+        if isinstance(self.bound.rule, NodeRule) and not isinstance(self.bound.rule, Several):
             if breakdown is not None:
                 raise OptionError(
                     f"--by {breakdown}: expected no --confidence, target or --rule that answers at any level with it"
@@ -156,7 +155,7 @@ def model_predictions(  # noqa: PLR0917  # all are needed, and it is called once
         partial(labelled_posterior, *measured, bound.request),
         partial(model_metrics, *measured, bound.request),
         partial(_origin, samples),
-        partial(_average_precision, *measured),
+        partial(_set_rows, *measured),
     )
 
 
@@ -215,15 +214,19 @@ def _answered_paths(stored: "Classifier", samples: "Dataset", config: "ReadConfi
     return np.array([path(node) if node >= 0 else "root" for node in nodes.tolist()])
 
 
-def _average_precision(context: "DeviceContext", stored: "Classifier", data: "LabelledSamples") -> "list[Row]":
-    """With several labels of a sample, a row of the average precision of the nodes over all samples with labels."""
-    from hiercos.model import node_average_precision
+def _set_rows(context: "DeviceContext", stored: "Classifier", data: "LabelledSamples") -> "list[Row]":
+    """With several labels of a sample, a row of each metric of sets over all samples with labels."""
+    from hiercos.model import sample_scores, set_metrics
 
     if data.label_sets is None:
         return []
     count = int((data.label_sets >= 0).any(dim=1).sum())
-    value, unknown = node_average_precision(context, stored.model, data), float("nan")  # no interval
-    return [{"metric": AVERAGE_PRECISION, "value": value, "low": unknown, "high": unknown, "samples": count}]
+    posterior = stored.calibrated(sample_scores(context, stored.model, data, marginals=True))
+    found, unknown = set_metrics(stored.rule, posterior, data.label_sets), float("nan")  # no interval
+    return [
+        {"metric": name, "value": value, "low": unknown, "high": unknown, "samples": count}
+        for name, value in found.items()
+    ]
 
 
 def _note_labels_outside(bound: BoundRequest, labels: "IntArray", taxonomy: "Taxonomy") -> None:

@@ -29,5 +29,6 @@ from .posterior import prior_weights as prior_weights
 from .posterior import score_offsets as score_offsets
 from .request import AnswerRequest as AnswerRequest
 from .request import named_classes as named_classes
+from .several import Several as Several
 from .stopping import LeastCost as LeastCost
 from .stopping import information as information

@@ -323,6 +323,7 @@ RULES: Registry[type[Rule]] = Registry(
         "hf-beta": "hiercos.decisions.stopping:HighestF",
         "hie": "hiercos.decisions.stopping:ParentAmended",
         "costs": "hiercos.decisions.stopping:LeastCost",
+        "several": "hiercos.decisions.several:Several",
         "unknown": "hiercos.decisions.unknown:UnknownAware",
     },
     aliases={"default": "auto"},

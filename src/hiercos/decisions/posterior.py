@@ -37,6 +37,8 @@ class Posterior:
             for a method without such axes.
         order: class scores by which the rule `none` orders the classes, shape (M, C), of a method whose probabilities
             come from other scores; None for the same ones.
+        marginals: probability of each node for itself, shape (M, N), of a model of samples with several labels; None
+            for other models.
 
     Raises:
         PosteriorError: for another shape, or for the first row with NaN or positive infinity.
@@ -58,7 +60,9 @@ class Posterior:
         restricted: bool = False,
         energies: NDArray[np.floating] | None = None,
         order: NDArray[np.floating] | None = None,
+        marginals: NDArray[np.floating] | None = None,
     ) -> None:
+        self.marginals = marginals
         self.taxonomy, self.temperature, self.restricted = taxonomy, temperature, restricted
         self.energies, self.order = energies, order
         if classes is not None:
@@ -83,6 +87,7 @@ class Posterior:
         class_weights: ArrayLike | None = None,
         energies: NDArray[np.floating] | None = None,
         order: ArrayLike | None = None,
+        marginals: NDArray[np.floating] | None = None,
     ) -> "Posterior":
         """softmax(scores / temperature) in float64, so that improbable classes keep their order.
 
@@ -96,6 +101,7 @@ class Posterior:
             class_weights: factor above 0 of each class's probability, shape (C,), see `prior_weights`; 1 by default.
             energies: see `Posterior`.
             order: see `Posterior`; with class weights, which it does not know, it is not used.
+            marginals: see `Posterior`.
         """
         if not LEAST <= temperature <= MOST:
             wanted = f"from {LEAST:g} to {MOST:g}" if np.isfinite(temperature) and temperature > 0 else "above 0"
@@ -104,12 +110,17 @@ class Posterior:
         own = None if order is None or class_weights is not None else _checked(order, taxonomy, dtype=None)
         if class_weights is not None:
             given = given + score_offsets(class_weights, temperature)
-        return cls(None, taxonomy, given, temperature, energies=energies, order=own)
+        return cls(None, taxonomy, given, temperature, energies=energies, order=own, marginals=marginals)
 
     @cached_property
     def nodes(self) -> Floats:
         """Probability of each node, shape (M, N): the sum over the classes at or below it."""
         return descendant_sums(node_values(self.classes, self.taxonomy), self.taxonomy)
+
+    @property
+    def each_node(self) -> NDArray[np.floating]:
+        """Probability of each node for itself, shape (M, N): the marginals, if there are any."""
+        return self.nodes if self.marginals is None else self.marginals
 
     @property
     def logs(self) -> Floats:
@@ -126,12 +137,11 @@ class Posterior:
 
     def rows(self, chosen: slice | Sequence[int] | IntArray) -> "Posterior":
         """Posterior of the chosen samples."""
-        tables = (self.__dict__.get("classes"), self.energies, self.order)
-        classes, energies, order = (None if table is None else table[chosen] for table in tables)
-        scores, restricted = self.scores[chosen], self.restricted
-        return Posterior(
-            classes, self.taxonomy, scores, self.temperature, restricted=restricted, energies=energies, order=order
-        )
+        tables = {"energies": self.energies, "order": self.order, "marginals": self.marginals}
+        others = {name: None if table is None else table[chosen] for name, table in tables.items()}
+        classes, scores = self.__dict__.get("classes"), self.scores[chosen]
+        classes = None if classes is None else classes[chosen]
+        return Posterior(classes, self.taxonomy, scores, self.temperature, restricted=self.restricted, **others)
 
     def within(self, nodes: Sequence[int] | IntArray, *, row_name: RowName = row_name) -> "Posterior":
         """The posterior given that the true class is at or below one of the nodes; see `reweighted`.
@@ -166,10 +176,12 @@ class Posterior:
             raise PosteriorError(f"{row_name(int(row))}: no class is left: all that are allowed have probability 0")
         if classes is not None:
             classes /= classes.sum(axis=1, keepdims=True)
-        order, energies = self.order if given.dtype == bool else None, self.energies
-        return Posterior(
-            classes, self.taxonomy, scores, self.temperature, restricted=True, energies=energies, order=order
-        )
+        others = {
+            "energies": self.energies,
+            "order": self.order if given.dtype == bool else None,
+            "marginals": None if self.marginals is None else self.marginals * _nodes_above(given > 0, self.taxonomy),
+        }
+        return Posterior(classes, self.taxonomy, scores, self.temperature, restricted=True, **others)
 
     def batches(self, size: int = ROWS_AT_ONCE) -> Iterator["Posterior"]:
         """Posteriors of consecutive samples, `size` at a time."""
@@ -181,6 +193,14 @@ class Posterior:
 
     def __repr__(self) -> str:
         return f"Posterior({len(self)} samples, {self.taxonomy!r})"
+
+
+def _nodes_above(classes: NDArray[np.bool_], taxonomy: Taxonomy) -> NDArray[np.bool_]:
+    """Mask of the nodes above classes of a mask: (M, C) or (C,) to (M, N) or (1, N)."""
+    above: NDArray[np.bool_] = (
+        descendant_sums(node_values(np.atleast_2d(classes).astype(float), taxonomy), taxonomy) > 0
+    )
+    return above
 
 
 def log_softmax(scores: NDArray[np.floating], temperature: float) -> Floats:

@@ -13,6 +13,7 @@ from hiercos.decisions.base import Rule, RuleParameterError
 from hiercos.decisions.base import rule as named_rule
 from hiercos.decisions.chains import HeldOutChains
 from hiercos.decisions.posterior import Posterior, PosteriorError, classes_at_or_below
+from hiercos.decisions.several import Several
 from hiercos.errors import RowName, row_name, suggestion
 from hiercos.taxonomy import LabelReader, Taxonomy
 
@@ -102,6 +103,9 @@ class AnswerRequest:
         Raises:
             RuleError: for a target without calibration samples, or with too few.
         """
+        if isinstance(stored, Several) and self.rule in (None, stored.name):
+            given = {name: getattr(self, name) for name in self._back_off_parameters()}
+            return stored.asked(given)
         if self._back_off_parameters():
             return self._back_off().calibrated(calibration)
         if isinstance(self.rule, Rule):

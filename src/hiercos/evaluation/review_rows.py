@@ -2,10 +2,10 @@
 
 import heapq
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -56,10 +56,8 @@ def entropy(posterior: Posterior) -> Floats:
 def level_gain(posterior: Posterior) -> Floats:
     """What a decision tells about every level: the entropies of the levels, summed, shape (M,)."""
     taxonomy = posterior.taxonomy
-    levels = np.ones(taxonomy.num_nodes)
-    levels[taxonomy.leaves] = (
-        taxonomy.height - taxonomy.depths[taxonomy.leaves] + 1
-    )  # a class is on all levels below it
+    levels = np.ones(taxonomy.num_nodes)  # and a class is on all levels below it
+    levels[taxonomy.leaves] += taxonomy.height - taxonomy.depths[taxonomy.leaves]
     return _entropies(posterior.nodes) @ levels
 
 
@@ -100,38 +98,33 @@ def review_rows(
         strategy: name in `STRATEGIES`.
         seed: seed of the strategy "random".
     """
-    pool: list[tuple[float, int, ReviewRow]] = []
     random, priority, branches = np.random.default_rng(seed), STRATEGIES[strategy], Counter[int]()
-    places = itertools.count()
-    for batch, posterior in batches:
-        values = random.random(len(posterior)) if priority is None else priority(posterior)
-        for value, row in zip(values.tolist(), _described(batch, posterior), strict=True):
-            branches[row.branch] += 1
-            entry = (value, -next(places), row)
-            (heapq.heappush if len(pool) < POOL * rows else heapq.heappushpop)(pool, entry)
-    ordered = [row for _, _, row in sorted(pool, key=lambda entry: entry[:2], reverse=True)]
-    total = branches.total()
-    most = {branch: math.ceil(2 * rows * count / total) for branch, count in branches.items()}
-    return chosen_rows(ordered, rows, most)
+
+    def valued() -> Iterator[tuple[float, ReviewRow]]:
+        for batch, posterior in batches:
+            values = random.random(len(posterior)) if priority is None else priority(posterior)
+            for value, row in zip(values.tolist(), _described(batch, posterior), strict=True):
+                branches[row.branch] += 1
+                yield value, row
+
+    ordered = [row for _, row in heapq.nlargest(POOL * rows, valued(), key=itemgetter(0))]
+    return chosen_rows(ordered, rows, {name: 2 * rows * count / branches.total() for name, count in branches.items()})
 
 
-def chosen_rows(ordered: list[ReviewRow], rows: int, most: dict[int, int]) -> list[ReviewRow]:
-    """The first rows of an order, without near-duplicates, and at first no more of a branch than its number."""
+def chosen_rows(ordered: list[ReviewRow], rows: int, most: dict[int, float]) -> list[ReviewRow]:
+    """The first rows of an order, without near-duplicates; those beyond the share of their branch come last."""
     chosen: list[ReviewRow] = []
     later: list[ReviewRow] = []
     taken = Counter[int]()
-    for row in ordered:
+    for place, row in enumerate(itertools.chain(ordered, later)):
         if len(chosen) == rows:
             break
         if any(nearly_same(row.likeness, other.likeness) for other in chosen):
             continue
-        if taken[row.branch] == most[row.branch]:
+        if place < len(ordered) and taken[row.branch] >= most[row.branch]:
             later.append(row)
-            continue
-        taken[row.branch] += 1
-        chosen.append(row)
-    for row in later[: rows * POOL]:
-        if len(chosen) < rows and not any(nearly_same(row.likeness, other.likeness) for other in chosen):
+        else:
+            taken[row.branch] += 1
             chosen.append(row)
     return chosen
 

@@ -111,7 +111,7 @@ class PretrainedModel:
         api = hub.HfApi(token=token)
         with (
             TemporaryDirectory() as folder,
-            _hub_errors(hub, f"{repo_id}: the model cannot be pushed, the Hugging Face Hub"),
+            _hub_errors(hub, f"{repo_id}: the model cannot be pushed to the Hugging Face Hub"),
         ):
             self.save_pretrained(folder, name=repo_id)
             api.create_repo(repo_id, private=private, exist_ok=True)
@@ -131,7 +131,7 @@ def _folder(name: str, revision: str | None) -> Path:
     if folder.exists() or name.count("/") != 1 or name.startswith((".", "/", "~")):
         raise ModelError(f"{name}: expected a folder with a model, or a repository of the Hugging Face Hub")
     hub = _library()
-    with _hub_errors(hub, f"{name}: there is no such folder, and the Hugging Face Hub"):
+    with _hub_errors(hub, f"{name}: there is no such folder, and nothing comes from the Hugging Face Hub"):
         downloaded = hub.snapshot_download(name, revision=revision, allow_patterns=FILES)
     return Path(downloaded)
 
@@ -146,7 +146,7 @@ def _library() -> ModuleType:
 
 @contextmanager
 def _hub_errors(hub: ModuleType, what: str) -> Iterator[None]:
-    """Convert errors of the Hub and the network to a `HubError` with the given context, the failure and its reason."""
+    """Convert errors of the Hub and the network to a `HubError` with the given context and the reason."""
     try:
         yield
     except FaultsError:
@@ -156,19 +156,7 @@ def _hub_errors(hub: ModuleType, what: str) -> Iterator[None]:
         fault = error.__cause__ if unanswered and error.__cause__ else error
         message = getattr(fault, "server_message", None) or str(fault).strip() or type(fault).__name__
         reason = message.splitlines()[0].rstrip(".")
-        raise HubError(f"{what} {_failure(hub.errors, fault)} ({reason})") from error
-
-
-def _failure(errors: ModuleType, fault: BaseException) -> str:
-    """The failure as a predicate of a sentence about the Hub."""
-    kinds = (
-        (errors.GatedRepoError, "denies access"),  # before RepositoryNotFoundError, its base class
-        ((errors.RepositoryNotFoundError, errors.RevisionNotFoundError), "has no such model"),
-        (errors.HFValidationError, "rejects this name"),
-        (errors.HfHubHTTPError, "refuses"),
-        ((errors.HTTPError, errors.LocalEntryNotFoundError, ConnectionError), "cannot be reached"),
-    )
-    return next((words for kind, words in kinds if isinstance(fault, kind)), "cannot be used")
+        raise HubError(f"{what}: {reason}") from error
 
 
 def load_pipeline(

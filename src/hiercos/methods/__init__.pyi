@@ -35,7 +35,10 @@ from .spaces import Space as Space
 from .table import DEFAULT as DEFAULT
 from .table import DEFAULT_RULE as DEFAULT_RULE
 from .table import FINE_TUNED_DEFAULT as FINE_TUNED_DEFAULT
+from .table import FINE_TUNED_SEVERAL_DEFAULT as FINE_TUNED_SEVERAL_DEFAULT
 from .table import METHODS as METHODS
+from .table import SEVERAL as SEVERAL
+from .table import SEVERAL_DEFAULT as SEVERAL_DEFAULT
 from .table import MethodError as MethodError
 from .table import MethodRow as MethodRow
 from .table import MethodTraits as MethodTraits

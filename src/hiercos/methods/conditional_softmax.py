@@ -20,8 +20,7 @@ def conditional_softmax(
 
     For long tails, where rare classes count as much as frequent ones. Node scores are products of conditional
     probabilities for siblings that are equally frequent. `--set class_prior=balanced` does the same after training for
-    any method, and can be undone; use one of the two. Shares are counted from the training split; `partial_fit` trains
-    without them.
+    any method, and can be undone; use one of the two. Shares are counted from the training split.
 
     Args:
         taxonomy: the tree.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.methods.layers import SparseMatrix
-from hiercos.taxonomy import Floats, IntArray
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, nodes_of_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,15 +20,25 @@ class LabelledFeatures:
     features: Floats | SparseMatrix  # shape (M, F), float32: an array, or a SciPy CSR matrix
     labels: IntArray  # class of each sample, shape (M,)
     weights: Floats | None = None  # weight of each sample, shape (M,), above 0; None for equal weights
+    sets: IntArray | None = None  # nodes of several labels, shape (M, K), -1 for none; None if each sample has one
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def rows(self, chosen: NDArray[np.bool_]) -> LabelledFeatures:
         """The samples of a mask of shape (M,)."""
-        return LabelledFeatures(
-            self.features[chosen], self.labels[chosen], None if self.weights is None else self.weights[chosen]
-        )
+        weights = None if self.weights is None else self.weights[chosen]
+        sets = None if self.sets is None else self.sets[chosen]
+        return LabelledFeatures(self.features[chosen], self.labels[chosen], weights, sets)
+
+    def known(self, taxonomy: Taxonomy) -> LabelledFeatures | None:
+        """The samples of a class, or with any labels where some have several; None if there are none."""
+        known = np.asarray(self.labels < taxonomy.num_classes if self.sets is None else (self.sets >= 0).any(axis=1))
+        return self.rows(known) if known.any() else None
+
+    def label_nodes(self, taxonomy: Taxonomy) -> IntArray:
+        """Nodes of the labels of each sample, shape (M, K), -1 for none."""
+        return nodes_of_labels(self.labels, taxonomy)[:, None] if self.sets is None else self.sets
 
     def with_usual_weights(self) -> LabelledFeatures:
         """The samples with weights of mean 1, whatever their unit."""

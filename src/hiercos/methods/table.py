@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 DEFAULT = "committee"  # method that the commands and the estimator use
 DEFAULT_RULE = "auto"  # its rule, a name of `hiercos.decisions.RULES`
 FINE_TUNED_DEFAULT = "path-softmax"  # where a backbone is trained too, whose features a solver cannot take
+# method and rule for samples with several labels, and the method where a backbone is trained too
+SEVERAL_DEFAULT, FINE_TUNED_SEVERAL_DEFAULT, SEVERAL = "one-vs-rest", "c-hmcnn", "several"
 
 
 class MethodError(FaultsError):
@@ -147,6 +149,10 @@ ROWS = {
     ),
     "hxe": MethodRow(
         "hiercos.methods.hxe:hxe", MethodTraits(inner_labels=True, grows=True), search={"alpha": Between(0.1, 0.9)}
+    ),
+    "one-vs-rest": MethodRow(
+        "hiercos.methods.one_vs_rest:one_vs_rest",
+        MethodTraits(inner_labels=True, label_sets=True, graphs=True, solved=True, raw_inputs=True),
     ),
     "path-softmax": MethodRow(
         "hiercos.methods.path_softmax:path_softmax",

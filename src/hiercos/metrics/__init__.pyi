@@ -15,6 +15,7 @@ from .table import AVERAGE_PRECISION as AVERAGE_PRECISION
 from .table import CLASSES as CLASSES
 from .table import MAIN as MAIN
 from .table import MEASURED as MEASURED
+from .table import OF_SETS as OF_SETS
 from .table import RESULTS as RESULTS
 from .table import SUITE as SUITE
 from .table import MetricSpec as MetricSpec

@@ -102,6 +102,7 @@ class MetricSpec:
 
 
 AVERAGE_PRECISION = "average_precision"  # measured where samples have several labels
+OF_SETS = (AVERAGE_PRECISION, "hf1_micro", "hf1_macro", "exact_match")  # as the others, which need chosen sets
 
 _percent = partial(MetricSpec, scale=100, digits=2)
 _class_only = partial(MetricSpec, in_suite=False, in_scorers=False)
@@ -232,6 +233,23 @@ METRICS: tuple[MetricSpec, ...] = (
         meaning="AP, average precision: area under the precision-recall curve of all pairs of a sample and a node.",
     ),
     _of_run(
+        *("hf1_micro", "hF1", True),
+        page="average-precision",
+        meaning="hF1: F1 of all pairs of a sample and a node, where samples have several labels.",
+    ),
+    _of_run(
+        *("hf1_macro", "macro hF1", True),
+        page="average-precision",
+        meaning="Macro hF1: mean F1 of the nodes, where samples have several labels.",
+    ),
+    _of_run(
+        *("exact_match", "exact %", True),
+        scale=100,
+        digits=2,
+        page="average-precision",
+        meaning="Exact: share of samples whose set of nodes is the right one.",
+    ),
+    _of_run(
         *("subspace_cosine", "cosine", True),
         shown_after="log_loss",
         meaning="Cosine: between an embedding and its projection onto the subspace of its class, mean of the samples.",
@@ -295,7 +313,7 @@ MAIN = (
     "hops",
     "top5",
     "log_loss",
-    AVERAGE_PRECISION,
+    *OF_SETS,
 )  # first
 
 

@@ -1,3 +1,4 @@
+from .answers import IN_JSON_ALONE as IN_JSON_ALONE
 from .answers import AnswerColumns as AnswerColumns
 from .answers import answer_columns as answer_columns
 from .answers import answer_rows as answer_rows
@@ -28,7 +29,7 @@ from .scoring import class_scores as class_scores
 from .scoring import evaluate as evaluate
 from .scoring import evaluate_scores as evaluate_scores
 from .scoring import log_probabilities as log_probabilities
-from .scoring import node_average_precision as node_average_precision
 from .scoring import ruled_tensors as ruled_tensors
 from .scoring import sample_scores as sample_scores
 from .scoring import score_batches as score_batches
+from .scoring import set_metrics as set_metrics

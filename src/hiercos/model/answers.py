@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.data import InputBatch, Inputs
-from hiercos.decisions import Decision, NodeRule, Posterior, Rule, ShortList
+from hiercos.decisions import Decision, NodeRule, Posterior, Rule, RuleError, Several, ShortList
 from hiercos.model.explain import Answer, Explainer, explanations
-from hiercos.taxonomy import Floats, IntArray, Taxonomy, best_children
+from hiercos.taxonomy import SET_SIGN, Floats, IntArray, Taxonomy, best_children
 
 AnswerColumns = dict[str, list[Any]]
 # Columns of a table of answers other than the levels and the explanations: of every answer, and of rules that stop.
@@ -20,6 +20,7 @@ EXPLANATION = ("criterion", "runner_up", "runner_up_confidence", "because", "rea
 PROBABILITY = "probability"  # criterion of rules whose value of an answer is its probability
 LEVEL_CONFIDENCE = "_confidence"  # end of the name of a level's column of probabilities
 STOP_COLUMNS = ("level", "next", "next_confidence")
+IN_JSON_ALONE = ("reasons", "answers")  # columns of lists, which do not fit a cell
 
 
 def answer_columns(
@@ -40,6 +41,9 @@ def answer_columns(
     answers with nodes of any depth adds `level`, where it stopped (0 for the root), `next`, the likeliest node below,
     and `next_confidence`.
 
+    The rule for several labels has the columns `labels`, the paths of the deepest nodes as `a > b | c`, `confidence`,
+    their probabilities in the same form, and `answers`, both as a list of dicts, the most probable first.
+
     Args:
         batch: B inputs.
         posterior: probabilities of the inputs.
@@ -49,6 +53,10 @@ def answer_columns(
         level_confidences: whether to add a column `LEVEL_confidence` for each level of a tree: the probability of the
             node that is named there, None beyond the end of the path.
     """
+    if isinstance(rule, Several):
+        if top is not None or explainer is not None or level_confidences:
+            raise RuleError("the model answers with several labels: expected no top, explain or level_confidences")
+        return _several_columns(batch, posterior, rule)
     if top is not None:
         listed = rule.short_list(posterior, top)
         return _listed_columns(batch, posterior, listed, level_confidences=level_confidences)
@@ -62,6 +70,29 @@ def answer_columns(
         **(_stop_columns(posterior, decision) if isinstance(rule, NodeRule) else {}),
         **({} if explainer is None else _columns(explanations(batch.inputs, posterior, decision, explainer))),
     }
+
+
+def _several_columns(batch: InputBatch, posterior: Posterior, rule: Several) -> AnswerColumns:
+    """Sets of nodes as columns; see `answer_columns`."""
+    taxonomy = posterior.taxonomy
+    answers: list[list[Answer]] = []
+    for row, nodes in enumerate(rule.sets(posterior)):
+        values = rounded_values(posterior.each_node[row, nodes])
+        answers.append([_set_entry(taxonomy, node, value) for node, value in zip(nodes, values, strict=True)])
+    return {
+        "row": list(batch.numbers),
+        **_shown(batch.inputs, np.arange(len(batch))),
+        "labels": [f" {SET_SIGN} ".join(each["path"] for each in found) for found in answers],
+        "confidence": [f" {SET_SIGN} ".join(str(each["confidence"]) for each in found) for found in answers],
+        "answers": answers,
+    }
+
+
+def _set_entry(taxonomy: Taxonomy, node: int, confidence: float | None) -> Answer:
+    """One node of a set."""
+    name = taxonomy.names[node] if taxonomy.child_counts[node] == 0 else ""
+    identified = {"id": taxonomy.ids[node]} if taxonomy.ids else {}
+    return {"path": taxonomy.path_text(node), "class": name, **identified, "confidence": confidence}
 
 
 def _columns(rows: Sequence[Answer]) -> AnswerColumns:

@@ -30,6 +30,8 @@ class ClassScores:
     evidence: Table | None = None
     # share of the energy on the axis of each node, shape (M, N); None for other methods, or if not wanted
     energies: Table | None = None
+    # probability of each node for itself, shape (M, N), of a model of samples with several labels; None for others
+    marginals: Table | None = None
 
     @property
     def of_probabilities(self) -> Table:
@@ -47,17 +49,18 @@ class ClassScores:
             class_weights=class_weights,
             energies=self.energies,
             order=None if self.evidence is None else self.classes,
+            marginals=self.marginals,
         )
 
     def mapped(self, function: Callable[[Table], Table]) -> "ClassScores":
         """All tables, each through a function, such as one that chooses rows."""
-        others = (None if table is None else function(table) for table in (self.evidence, self.energies))
-        return ClassScores(function(self.classes), *others)
+        tables = {name: table for name, table in vars(self).items() if table is not None}
+        return ClassScores(**{name: function(table) for name, table in tables.items()})
 
     @classmethod
     def joined(cls, parts: Sequence["ClassScores"]) -> "ClassScores":
         """The scores of several batches, at least one, as one."""
-        names = [name for name in ("classes", "evidence", "energies") if getattr(parts[0], name) is not None]
+        names = [name for name, table in vars(parts[0]).items() if table is not None]
         return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 

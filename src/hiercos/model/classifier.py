@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, vstack
 from torch import Tensor
 
 from hiercos.data import InputBatch, Inputs, Kind, Source, SparseVectors
-from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule
+from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule, Several
 from hiercos.encoders import (
     Encoder,
     FrozenEncoder,
@@ -107,7 +107,9 @@ class Classifier(BaseClassifier[ReadConfig]):
     def scores(self, inputs: Inputs, config: ReadConfig | None = None, *, energies: bool = False) -> ClassScores:
         """Class scores, and on request the energies of the nodes, if the method has any."""
         config = config or _on_cpu()
-        return sample_scores(config.context, self.model, self.samples(inputs, config), energies=energies)
+        marginals = isinstance(self.rule, Several) and METHODS.traits(self.model.method).label_sets
+        samples = self.samples(inputs, config)
+        return sample_scores(config.context, self.model, samples, energies=energies, marginals=marginals)
 
     def calibrated(self, scores: ClassScores) -> Posterior:
         """Calibrated probabilities from the scores of `scores`."""

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.decisions import Posterior, Rule, log_softmax
+from hiercos.decisions import Likeliest, Posterior, Rule, Several, log_softmax
 from hiercos.encoders import DeviceContext, LabelledSamples, Samples
 from hiercos.methods import Model
 from hiercos.metrics import AVERAGE_PRECISION
@@ -35,9 +35,11 @@ class Scores:
     energies: Tensor | None = None
 
     def of_classes(self) -> ClassScores:
-        """The scores of the classes, with the energies, on the CPU."""
-        arrays = [None if each is None else each.cpu().numpy() for each in (self.evidence, self.energies)]
-        return ClassScores(self.classes.cpu().numpy(), *arrays)
+        """The scores of the classes, with the energies and the scores of the nodes, on the CPU."""
+        tables = (self.evidence, self.energies, self.nodes)
+        return ClassScores(
+            self.classes.cpu().numpy(), *(None if each is None else each.cpu().numpy() for each in tables)
+        )
 
 
 @dataclass(frozen=True)
@@ -124,9 +126,16 @@ def _blocks(vectors: Tensor) -> list[Tensor]:
     return found
 
 
-def sample_scores(context: DeviceContext, model: Model, samples: Samples, *, energies: bool = False) -> ClassScores:
-    """Scores of the classes of all samples, with the energies on request; see `score_batches`."""
-    found = [scores.of_classes() for scores in score_batches(context, model, samples, energies=energies)]
+def sample_scores(
+    context: DeviceContext, model: Model, samples: Samples, *, energies: bool = False, marginals: bool = False
+) -> ClassScores:
+    """Scores of the classes of all samples, on request with the energies, and with the scores of the nodes.
+
+    See `score_batches`.
+    """
+    found = [
+        scores.of_classes() for scores in score_batches(context, model, samples, nodes=marginals, energies=energies)
+    ]
     empty = np.empty((0, model.taxonomy.num_classes), np.float32)
     return ClassScores.joined(found) if found else ClassScores(empty, None if model.evidence is None else empty)
 
@@ -163,7 +172,6 @@ def evaluate_scores(
         Scores and metrics, nan without samples.
     """
     from hiercos.metrics import default_suite, suite_names
-    from hiercos.metrics.functional import average_precision
 
     if not len(data):
         unknown = dict.fromkeys(suite_names(model.taxonomy), math.nan)
@@ -186,11 +194,11 @@ def evaluate_scores(
         if nodes is not None:
             nodes[part] = stated(found.nodes).cpu()
     metrics = {name: float(value) for name, value in suite.compute().items()}
+    scores = ClassScores(*(_gathered(fabric, table).numpy() for table in tables))
     if nodes is not None and data.label_sets is not None:
-        metrics[AVERAGE_PRECISION] = float(
-            average_precision(_gathered(fabric, nodes), data.label_sets.cpu(), model.taxonomy)
-        )
-    return Evaluation(ClassScores(*(_gathered(fabric, table).numpy() for table in tables)), metrics)
+        scores = replace(scores, marginals=_gathered(fabric, nodes).numpy())
+        metrics |= set_metrics(Likeliest(), scores.posterior(model.taxonomy, temperature or 1.0), data.label_sets)
+    return Evaluation(scores, metrics)
 
 
 def _gathered(fabric: "Fabric", values: Tensor) -> Tensor:
@@ -212,13 +220,15 @@ def ruled_tensors(rule: Rule, posterior: Posterior) -> dict[str, Any]:
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
-def node_average_precision(context: DeviceContext, model: Model, data: LabelledSamples) -> float:
-    """Average precision of the node scores of samples with one or several labels, in one process."""
-    from hiercos.metrics.functional import average_precision
+def set_metrics(rule: Rule, posterior: Posterior, sets: Tensor) -> dict[str, float]:
+    """Metrics for several labels of M samples, shape (M, K): average precision, and agreement with a rule's sets."""
+    from hiercos.metrics.functional import average_precision, set_agreement
 
-    nodes = node_scores(context, model, data)
-    labels = data.labels if data.label_sets is None else data.label_sets
-    return float(average_precision(nodes, labels.cpu(), model.taxonomy))
+    taxonomy, sets = posterior.taxonomy, sets.cpu()
+    found = {AVERAGE_PRECISION: float(average_precision(torch.from_numpy(posterior.each_node), sets, taxonomy))}
+    if isinstance(rule, Several):
+        found |= set_agreement(torch.from_numpy(rule.chosen(posterior)), sets, taxonomy)
+    return found
 
 
 def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str, float]:

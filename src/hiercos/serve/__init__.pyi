@@ -1,8 +1,8 @@
 from .app import create_app as create_app
-from .errors import ServeError as ServeError
 from .inference import Inference as Inference
 from .label_studio import tasks as tasks
 from .limits import Limits as Limits
+from .limits import ServeError as ServeError
 from .review import Review as Review
 from .review import queue_text as queue_text
 from .review import read_queue as read_queue

@@ -2,9 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict
 from functools import partial
-from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request, Response
@@ -14,6 +13,7 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
+from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from hiercos.data import InputBatch
@@ -21,8 +21,8 @@ from hiercos.decisions import Posterior, Rule
 from hiercos.errors import FaultsError
 from hiercos.model import AnswerColumns, answer_columns, answer_rows
 from hiercos.serve.app_review import add_label_studio, add_review
-from hiercos.serve.errors import ServeError, busy
 from hiercos.serve.guard import Guard, error_answer
+from hiercos.serve.limits import ServeError, busy, fault_sentence
 from hiercos.serve.requests import (
     JSON,
     MULTIPART,
@@ -31,7 +31,6 @@ from hiercos.serve.requests import (
     PredictBody,
     check_content_type,
     checked_inputs,
-    fault_sentence,
     form_images,
     json_body,
     parsed,
@@ -42,7 +41,7 @@ from hiercos.serve.server import Service
 from hiercos.serve.tables import SUFFIX_OF_TYPE, csv_rows, table_inputs, uploaded_table
 from hiercos.serve.taxonomy_views import found_nodes, label_studio_items, node_values, nodes_under
 
-PAGE_TYPES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+PAGE = Path(__file__).with_name("page")
 LISTED = 20_000  # most classes that the answers to a request list
 
 
@@ -79,8 +78,9 @@ def create_app(service: Service) -> FastAPI:
     quiet: dict[str, Any] = {"docs_url": None, "redoc_url": None, "redirect_slashes": False}
     app = FastAPI(title="hiercos", lifespan=lifespan, responses=FAULTS, **quiet)
     app.state.service = service
-    for add in (add_page, add_predict, add_table, add_facts, add_state, add_review, add_label_studio):
+    for add in (add_predict, add_table, add_facts, add_state, add_review, add_label_studio):
         add(app, service)
+    app.mount("/", StaticFiles(directory=PAGE, html=True))  # for what is no route
     for kind in (FaultsError, HTTPException, RequestValidationError, MultiPartException):
         app.add_exception_handler(kind, _refused)
     checked: dict[str, Any] = {"limits": service.limits, "hosts": service.hosts, "token": service.token}
@@ -98,16 +98,6 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     if isinstance(error, HTTPException):
         return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
     return error_answer(error if isinstance(error, ServeError) else ServeError(422, str(error)))
-
-
-def add_page(app: FastAPI, service: Service) -> None:  # noqa: ARG001  # the same for every group of routes
-    """The page, its style and its script."""
-    for path, name in (("/", "page.html"), ("/page.css", "page.css"), ("/page.js", "page.js")):
-        app.add_route(path, partial(_page_file, name), include_in_schema=False)
-
-
-def _page_file(name: str, _: Request) -> Response:
-    return Response(resources.files(__package__).joinpath("page", name).read_bytes(), media_type=PAGE_TYPES[name])
 
 
 def add_predict(app: FastAPI, service: Service) -> None:
@@ -221,9 +211,8 @@ def add_facts(app: FastAPI, service: Service) -> None:
     @app.get("/models", response_model=JsonObject)
     async def models() -> Response:
         """Names of the models, the first of which answers by default, and the limits of requests."""
-        return JSONResponse(
-            {"models": list(service.models), "limits": asdict(service.limits), "review": service.review is not None}
-        )
+        has_queue = service.review is not None
+        return JSONResponse({"models": [*service.models], "limits": service.limits.model_dump(), "review": has_queue})
 
     @app.get("/model", response_model=JsonObject)
     async def model(model: ModelName = None) -> Response:

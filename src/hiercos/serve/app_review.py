@@ -11,9 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from hiercos.data import InputBatch, as_inputs
 from hiercos.decisions import BackOff, Posterior
 from hiercos.evaluation import SURE
-from hiercos.serve.errors import ServeError
 from hiercos.serve.label_studio import prediction
-from hiercos.serve.requests import JSON, Body, JsonObject, json_body
+from hiercos.serve.limits import Body, ServeError
+from hiercos.serve.requests import JSON, JsonObject, json_body
 from hiercos.serve.review import DecisionBody, Review
 from hiercos.serve.served_model import ServedModel
 from hiercos.serve.server import Service

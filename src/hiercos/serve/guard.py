@@ -9,8 +9,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from hiercos.serve.errors import ServeError, busy
-from hiercos.serve.limits import Limits
+from hiercos.serve.limits import Limits, ServeError, busy
 from hiercos.serve.telemetry import Telemetry
 
 Scope = MutableMapping[str, Any]

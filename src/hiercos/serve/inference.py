@@ -1,18 +1,16 @@
 """One thread of inference: requests wait in a bounded queue, and those that wait together are scored together."""
 
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from hiercos.data import InputBatch, Inputs, as_inputs
 from hiercos.decisions import Posterior
-from hiercos.serve.errors import busy
-from hiercos.serve.limits import Limits
+from hiercos.serve.limits import Limits, busy
 from hiercos.serve.served_model import ServedModel
 
 Use = Callable[[InputBatch, Posterior], Any]
@@ -34,81 +32,62 @@ class Job:
         kinds = {self.batch.inputs.kind, other.batch.inputs.kind}
         return self.served is other.served and self.energies == other.energies and kinds in ({"texts"}, {"vectors"})
 
+    def is_wanted(self) -> bool:
+        """Whether somebody still waits for the result; a job that waited too long gets an error."""
+        if not self.result.set_running_or_notify_cancel():
+            return False
+        if time.monotonic() <= self.deadline:
+            return True
+        self.result.set_exception(busy("the request waited too long; try again later"))
+        return False
+
 
 class Inference:
-    """The thread that scores. A row's answer does not depend on the requests that share its batch."""
+    """One thread that scores. A row's answer does not depend on the requests that share its batch."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._waiting: queue.Queue[Job | None] = queue.Queue(limits.queue)
-        self._next: Job | None = None  # taken from the queue, but not of the batch before it
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="inference", daemon=True)
-        self._thread.start()
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether requests are accepted."""
-        return self._thread.is_alive() and not self._stopping.is_set()
+        self.is_ready = True  # whether requests are accepted
+        self._waiting: deque[Job] = deque()
+        self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "inference")
 
     @property
     def depth(self) -> int:
         """Number of requests that wait."""
-        return self._waiting.qsize()
+        return len(self._waiting)
 
     def submit(self, served: ServedModel, batch: InputBatch, use: Use, *, energies: bool = False) -> "Future[Any]":
         """Queue some inputs; the future has what `use` returns. A full queue or a stopping service is status 503."""
-        if not self.is_ready:
-            raise busy("the service is stopping")
         job = Job(served, batch, use, energies, time.monotonic() + self.limits.seconds)
-        try:
-            self._waiting.put_nowait(job)
-        except queue.Full as error:
-            raise busy(f"{self.limits.queue} requests are waiting; try again later") from error
+        with self._lock:
+            if not self.is_ready:
+                raise busy("the service is stopping")
+            if self.depth >= self.limits.queue:
+                raise busy(f"{self.limits.queue} requests are waiting; try again later")
+            self._waiting.append(job)
+            self._thread.submit(self._answer_next)
         return job.result
 
     def stop(self) -> None:
         """Finish what was accepted, and end the thread."""
-        self._stopping.set()
-        self._waiting.put(None)
-        self._thread.join()
+        with self._lock:
+            self.is_ready = False
+        self._thread.shutdown()
 
-    def _run(self) -> None:
-        while jobs := self._batch():
-            open_jobs = [job for job in jobs if self._is_wanted(job)]
-            if open_jobs and not _answered(open_jobs):
-                for job in open_jobs:  # one of them has a fault: each on its own
-                    _answered([job], alone=True)
-
-    def _batch(self) -> list[Job]:
-        """The job that waited longest with others that fit it; none at the end."""
-        first = self._next or self._waiting.get()
-        self._next = None
-        if first is None:
-            return []
-        jobs, rows = [first], len(first.batch)
-        with suppress(queue.Empty):
-            while rows < self.limits.batch_rows:
-                job = self._waiting.get_nowait()
-                if job is None:
-                    self._waiting.put(None)  # the end, after this batch
+    def _answer_next(self) -> None:
+        """Answer the job that waited longest and those behind it that fit it; none if another turn has."""
+        jobs, rows = list[Job](), 0
+        with self._lock:
+            while self._waiting and (not jobs or jobs[0].fits(self._waiting[0])):
+                rows += len(self._waiting[0].batch)
+                if jobs and rows > self.limits.batch_rows:
                     break
-                rows += len(job.batch)
-                if rows > self.limits.batch_rows or not first.fits(job):
-                    self._next = job
-                    break
-                jobs.append(job)
-        return jobs
-
-    @staticmethod
-    def _is_wanted(job: Job) -> bool:
-        """Whether somebody still waits for a job; others get an error."""
-        if not job.result.set_running_or_notify_cancel():
-            return False
-        if time.monotonic() <= job.deadline:
-            return True
-        job.result.set_exception(busy("the request waited too long; try again later"))
-        return False
+                jobs.append(self._waiting.popleft())
+        jobs = [job for job in jobs if job.is_wanted()]
+        if jobs and not _answered(jobs):
+            for job in jobs:  # one of them has a fault: each on its own
+                _answered([job], alone=True)
 
 
 def _answered(jobs: Sequence[Job], *, alone: bool = False) -> bool:

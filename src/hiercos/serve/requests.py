@@ -1,6 +1,6 @@
 """What clients may send, as pydantic models, and the inputs and the request for answers made of it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from io import BytesIO
 from typing import Annotated, Any, TypeVar
@@ -12,19 +12,11 @@ from starlette.requests import Request
 
 from hiercos.data import EncodedImages, Inputs, Kind, as_inputs
 from hiercos.decisions import AnswerRequest
-from hiercos.errors import suggestion
-from hiercos.serve.errors import ServeError
-from hiercos.serve.limits import Limits
+from hiercos.serve.limits import Body, Limits, ServeError, fault_sentence
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Names = str | list[str]
 JSON, MULTIPART = "application/json", "multipart/form-data"
-
-
-class Body(BaseModel):
-    """A JSON body: unknown names and numbers that are not finite are refused."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class AnswerOptions(Body):
@@ -44,8 +36,8 @@ class AnswerOptions(Body):
     delta: Probability = 0.05
     min_level: Annotated[int, Field(ge=0)] | str = 0
     within: Names = Field([], description="Nodes that the true class is at or below one of: names, ids or paths.")
-    allow: Names = []
-    deny: Names = []
+    allow: Names = Field([])
+    deny: Names = Field([])
 
     def answer_request(self) -> AnswerRequest:
         """The request for answers; lists become tuples, so that it can be a key."""
@@ -76,22 +68,6 @@ def parsed(kind: type[AnyBody], content: bytes | str) -> AnyBody:
         return kind.model_validate_json(content)
     except ValidationError as error:
         raise ServeError(422, fault_sentence(error.errors(include_input=False), kind.model_fields)) from error
-
-
-def fault_sentence(errors: Sequence[Any], known: Collection[str] = ()) -> str:
-    """What is wrong with the first faulty value of pydantic's errors; of a union, what its fitting types say."""
-    first, (name, *_) = errors[0], errors[0]["loc"] or [""]
-    if not name:
-        return str(first["msg"])
-    if first["type"] == "extra_forbidden":
-        return f"{name}: there is no such name{suggestion(name, known)}"
-    if first["type"] == "missing":
-        return f"{name}: expected a value, got none"
-    own = [each for each in errors if each["loc"][:1] == (name,)]
-    of_values = [each for each in own if not each["type"].endswith(("_type", "_parsing"))] or own
-    place = ".".join(str(part) for part in of_values[0]["loc"] if part == name or isinstance(part, int))
-    sentences = " or ".join(dict.fromkeys(each["msg"] for each in of_values))
-    return f"{place}: {sentences.replace(' or Input should be', ' or')}"
 
 
 async def json_body(kind: type[AnyBody], request: Request) -> AnyBody:

@@ -18,8 +18,7 @@ from pydantic import Field
 
 from hiercos.errors import DataError
 from hiercos.evaluation import ReviewRow
-from hiercos.serve.errors import ServeError, busy
-from hiercos.serve.requests import Body
+from hiercos.serve.limits import Body, ServeError, busy
 from hiercos.storage import csv_text
 from hiercos.taxonomy import Taxonomy
 
@@ -183,30 +182,23 @@ def _append(path: Path, line: bytes) -> None:
 def _written_decisions(path: Path) -> list[dict[str, Any]]:
     """The decisions of a file; a last line that a kill cut short, which was not acknowledged, is taken away."""
     path.touch()
-    *lines, tail = path.read_bytes().split(b"\n")
-    found = [_decision(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not tail:
-        return found
-    is_ours = bool(found) or BEGIN.startswith(tail[: len(BEGIN)])  # another file is never cut
-    if is_ours and _json(tail) is None:
-        os.truncate(path, path.stat().st_size - len(tail))
-        return found
-    found.append(_decision(path, len(lines) + 1, tail))
-    _append(path, b"\n")
+    content, found = path.read_bytes(), list[dict[str, Any]]()
+    for number, line in enumerate(content.splitlines(keepends=True), 1):
+        try:
+            found.append(_decision(line))
+        except (KeyError, TypeError, ValueError) as error:
+            is_ours = bool(found) or BEGIN.startswith(line[: len(BEGIN)])  # another file is never cut
+            if line.endswith(b"\n") or not is_ours or not isinstance(error, ValueError):
+                expected = "expected a decision of a review, with 'decision' and 'who'"
+                raise DataError(f"{path}: row {number}: {expected}") from error
+            os.truncate(path, len(content) - len(line))
+            return found
+    if content and not content.endswith(b"\n"):
+        _append(path, b"\n")
     return found
 
 
-def _decision(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    """A decision from a line of a file; a `DataError` for another line."""
-    found = _json(line)
-    if not isinstance(found, dict) or not {"decision", "who"} <= found.keys():
-        raise DataError(f"{path}: row {number}: expected a decision of a review, with 'decision' and 'who'")
-    return found
-
-
-def _json(line: bytes) -> Any:
-    """Value of a line, None if it is no JSON."""
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None
+def _decision(line: bytes) -> dict[str, Any]:
+    """A decision from a line of a file; an error for another line."""
+    values: dict[str, Any] = json.loads(line)
+    return {**values, "decision": values["decision"], "who": values["who"]}

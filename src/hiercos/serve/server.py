@@ -10,9 +10,8 @@ from typing import Any
 
 from hiercos.data import InputBatch
 from hiercos.errors import FaultsError
-from hiercos.serve.errors import ServeError, busy
 from hiercos.serve.inference import Inference, Use
-from hiercos.serve.limits import Limits
+from hiercos.serve.limits import Limits, ServeError, busy
 from hiercos.serve.review import Review
 from hiercos.serve.served_model import ServedModel
 from hiercos.serve.telemetry import Telemetry

@@ -12,9 +12,8 @@ from starlette.requests import Request
 
 from hiercos.data import InputBatch, Source, read_inputs
 from hiercos.errors import FaultsError
-from hiercos.model import AnswerColumns, with_kept_columns
-from hiercos.serve.errors import ServeError
-from hiercos.serve.limits import Limits
+from hiercos.model import IN_JSON_ALONE, AnswerColumns, with_kept_columns
+from hiercos.serve.limits import Limits, ServeError
 from hiercos.serve.served_model import ServedModel
 from hiercos.storage import csv_text
 
@@ -62,7 +61,7 @@ async def csv_rows(inputs: Source, size: int, answer: Answerer) -> AsyncIterator
     batches, header = inputs.batches(size), True
     while (batch := await run_in_threadpool(next, batches, None)) is not None:
         columns = with_kept_columns(await answer(batch), batch)
-        columns.pop("reasons", None)  # which do not fit a cell
+        columns = {name: values for name, values in columns.items() if name not in IN_JSON_ALONE}
         rows = zip(*columns.values(), strict=True)
         yield csv_text([*[columns] * header, *rows]).encode()
         header = False

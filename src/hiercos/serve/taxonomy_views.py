@@ -1,9 +1,10 @@
 """The taxonomy as JSON: nodes with their paths, a search, and the nested form of Label Studio."""
 
-from collections import defaultdict
 from typing import Any
 
-from hiercos.taxonomy import IntArray, LabelReader, Taxonomy
+import numpy as np
+
+from hiercos.taxonomy import IntArray, LabelReader, Taxonomy, is_at_or_above
 
 Node = dict[str, Any]
 
@@ -22,31 +23,17 @@ def node_values(taxonomy: Taxonomy, node: int) -> Node:
 
 def nodes_under(taxonomy: Taxonomy, under: str | None, depth: int | None) -> list[int]:
     """Nodes at or below a node, at most so many levels below it; all of them by default."""
-    children = child_lists(taxonomy)
-    top = -1 if under is None else node_of(taxonomy, under)
-    level, seen = [top], {top}
-    while level and depth != 0:
-        level = [
-            child for child in dict.fromkeys(child for node in level for child in children[node]) if child not in seen
-        ]
-        seen |= {*level}
-        depth = None if depth is None else depth - 1
-    return sorted(seen - {-1})
+    top, nodes = -1 if under is None else node_of(taxonomy, under), np.arange(taxonomy.num_nodes)
+    found = is_at_or_above(np.full((len(nodes), 1), top), nodes, taxonomy)[:, 0]
+    if depth is not None:
+        found &= taxonomy.depths <= depth + (taxonomy.depths[top] if top >= 0 else 0)
+    return [int(node) for node in np.flatnonzero(found)]
 
 
 def node_of(taxonomy: Taxonomy, name: str) -> int:
     """Node by name, id or path; -1 for the root."""
     nodes: IntArray = LabelReader(taxonomy).read([name], source="", row_name=None, inner=True, paths_first=True)
     return int(nodes[0])
-
-
-def child_lists(taxonomy: Taxonomy) -> dict[int, list[int]]:
-    """Children of every node, and of the root, -1."""
-    children: dict[int, list[int]] = defaultdict(list)
-    for node in range(taxonomy.num_nodes):
-        for parent in taxonomy.parent_lists.list(node).tolist() or [-1]:
-            children[parent].append(node)
-    return children
 
 
 def found_nodes(taxonomy: Taxonomy, text: str, limit: int) -> list[int]:

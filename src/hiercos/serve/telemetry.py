@@ -1,5 +1,7 @@
 """Counters of the service in the text format of Prometheus."""
 
+import json
+import math
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,28 +16,29 @@ HELP = {
     "hiercos_confidence_sum": ("counter", "Sum of the probabilities of the answers; over rows_total, their mean."),
     "hiercos_queue_depth": ("gauge", "Requests that wait for the model."),
 }
-Labels = tuple[tuple[str, str], ...]
 
 
 class Telemetry:
     """Counts of requests and answers. Threads may share it."""
 
     def __init__(self) -> None:
-        self._values: Counter[tuple[str, Labels]] = Counter()
+        self._values: dict[str, Counter[str]] = {family: Counter() for family in HELP}  # by family and line
         self._lock = threading.Lock()
 
-    def _add(self, name: str, amount: float = 1, **labels: str) -> None:
-        self._values[name, tuple(labels.items())] += amount  # type: ignore[assignment]  # sums of floats, too
+    def _add(self, family: str, amount: float = 1, part: str = "", **labels: str) -> None:
+        escaped = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in labels.items())
+        line = f"{family}{part}{{{','.join(escaped)}}}" if labels else f"{family}{part}"
+        self._values[family][line] += amount  # type: ignore[assignment]  # sums of floats, too
 
     def request(self, route: str, status: int, seconds: float) -> None:
         """Count one request."""
         with self._lock:
             self._add("hiercos_requests_total", route=route, status=str(status))
-            self._add("hiercos_request_seconds_sum", seconds)
-            self._add("hiercos_request_seconds_count")
-            for end in SECONDS:
-                self._add("hiercos_request_seconds_bucket", float(seconds <= end), le=str(end))
-            self._add("hiercos_request_seconds_bucket", le="+Inf")
+            for end in (*SECONDS, math.inf):
+                shown = str(end).replace("inf", "+Inf")
+                self._add("hiercos_request_seconds", float(seconds <= end), "_bucket", le=shown)
+            self._add("hiercos_request_seconds", seconds, "_sum")
+            self._add("hiercos_request_seconds", 1, "_count")
 
     def answers(self, model: str, columns: Mapping[str, Sequence[Any]]) -> None:
         """Count the answers to some inputs, given as columns of `answer_columns`, one row for each input."""
@@ -50,16 +53,9 @@ class Telemetry:
     def text(self, queue_depth: int) -> str:
         """All counters, and the gauge of the queue."""
         with self._lock:
-            values = {**self._values, ("hiercos_queue_depth", ()): queue_depth}
-        lines = []
-        for family, (kind, sentence) in HELP.items():
-            lines += [f"# HELP {family} {sentence}", f"# TYPE {family} {kind}"]
-            names = (family, f"{family}_bucket", f"{family}_sum", f"{family}_count")
-            own = [(key, value) for key, value in values.items() if key[0] in names]
-            lines += [f"{name}{_shown(labels)} {value:.10g}" for (name, labels), value in own]
+            self._values["hiercos_queue_depth"]["hiercos_queue_depth"] = queue_depth
+            lines = []
+            for family, (kind, sentence) in HELP.items():
+                lines += [f"# HELP {family} {sentence}", f"# TYPE {family} {kind}"]
+                lines += [f"{line} {value:.10g}" for line, value in self._values[family].items()]
         return "\n".join(lines) + "\n"
-
-
-def _shown(labels: Labels) -> str:
-    escaped = {key: value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for key, value in labels}
-    return "{" + ",".join(f'{key}="{value}"' for key, value in escaped.items()) + "}" if labels else ""

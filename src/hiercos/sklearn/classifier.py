@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from hiercos.data import completed
-from hiercos.decisions import AnswerRequest, Decision, Posterior
+from hiercos.decisions import AnswerRequest, Decision, Posterior, Rule, Several
 from hiercos.decisions import rule as named_rule
 from hiercos.encoders import ReadConfig, SingleDevice, launched
 from hiercos.errors import HiercosWarning
 from hiercos.methods import DEFAULT
+from hiercos.metrics.functional import set_agreement
 from hiercos.model import Classifier, ModelError, explanations
 from hiercos.sklearn.epoch_lines import EpochLines
 from hiercos.sklearn.inputs import (
@@ -34,7 +36,16 @@ from hiercos.sklearn.inputs import (
     warn_of_names,
 )
 from hiercos.sklearn.storage import load_estimator, save_estimator
-from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts, taxonomy_change
+from hiercos.taxonomy import (
+    AnyArray,
+    IntArray,
+    LabelCodec,
+    are_sets,
+    label_array,
+    label_codec,
+    path_texts,
+    taxonomy_change,
+)
 from hiercos.training import (
     RunProgress,
     Settings,
@@ -150,7 +161,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 images, or of numbers alone.
             y: labels, shape (M,): names or ids of classes or inner nodes, paths such as `a > b > c`, or label indices
                 (see `label_indices`); or (M, L): one name per level with "", None or nan to the right of a sample's
-                last level. A sample labelled "root", or by a blank row, may be of any class and is not used.
+                last level. A sample labelled "root", or by a blank row, may be of any class and is not used. A list of
+                sets has several labels of each sample.
             sample_weight: weight of each sample, shape (M,), >= 0.
         """
         settings = self._checked_settings()
@@ -196,10 +208,29 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._keep(codec, trained)
 
     def predict(self, X: Any) -> AnyArray:
-        """The class of each sample, as a label of the kind passed to `fit`: shape (M,) or (M, L)."""
+        """The class of each sample, as a label of the kind passed to `fit`: shape (M,) or (M, L).
+
+        After a fit with several labels, the set of each sample as a tuple, the most probable first; inner nodes are
+        paths.
+        """
+        if isinstance(rule := self._fitted_rule(), Several):
+            return self._sets(rule, X)
         answers = self._answers(X)  # raises before anything is fitted
         labels: AnyArray = self.labels_.labels[answers]
         return labels
+
+    def _fitted_rule(self) -> Rule:
+        check_is_fitted(self, "model_")
+        return self.rule_
+
+    def _sets(self, rule: Several, X: Any) -> AnyArray:
+        """The answers under the rule for several labels, shape (M,), as tuples."""
+        posterior, taxonomy = self._posterior(X), self.taxonomy_
+        labels = {node: taxonomy.path_text(node) for node in range(taxonomy.num_nodes)}
+        labels |= dict(zip(taxonomy.leaves.tolist(), self.labels_.labels.tolist(), strict=True))
+        found = np.empty(len(posterior), dtype=object)
+        found[:] = [tuple(labels[node] for node in nodes) for nodes in rule.sets(posterior)]
+        return found
 
     def predict_path(self, X: Any) -> AnyArray:
         """The names along the path of each sample's class, shape (M, H), "" beyond the depth of the class."""
@@ -250,9 +281,16 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return explanations(inputs, posterior, rule(posterior), explainer)
 
     def predict_proba(self, X: Any) -> AnyArray:
-        """Calibrated probabilities of the classes, shape (M, C), columns as in `classes_`; each row sums to 1."""
-        probabilities: AnyArray = self._posterior(X).classes[:, self.labels_.columns]
-        return probabilities
+        """Calibrated probabilities of the classes, shape (M, C), columns as in `classes_`; each row sums to 1.
+
+        After a fit with several labels, the probability of each class for itself.
+        """
+        posterior = self._posterior(X)
+        if posterior.marginals is None:
+            probabilities: AnyArray = posterior.classes
+        else:
+            probabilities = posterior.marginals[:, self.taxonomy_.leaves]
+        return probabilities[:, self.labels_.columns]
 
     def predict_log_proba(self, X: Any) -> AnyArray:
         """Log-probabilities of the classes, shape (M, C), columns as in `classes_`."""
@@ -261,7 +299,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def predict_node_proba(self, X: Any) -> AnyArray:
         """Probabilities of all nodes, shape (M, N), columns as in `taxonomy_.names`."""
-        return self._posterior(X).nodes
+        return self._posterior(X).each_node
 
     def decision_function(self, X: Any) -> AnyArray:
         """Scores by which the rule ranks the classes, higher is better, columns as in `classes_`.
@@ -280,12 +318,18 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """The share of samples whose class is right (top-1); y has labels of the kind passed to `fit`.
 
         A label that was unknown in `fit` counts as a mistake, as everywhere in scikit-learn. Samples labelled with an
-        inner node or the root are left out, and a `HiercosWarning` says how many.
+        inner node or the root are left out, and a `HiercosWarning` says how many. After a fit with several labels, it
+        is the share of samples whose set of nodes is the right one.
 
         Raises:
             ValueError: if all samples are labelled with inner nodes.
         """
-        true, answers = label_array(y), self.predict(X)
+        true = label_array(y)
+        if isinstance(rule := self._fitted_rule(), Several):
+            sets = self.labels_.read_sets(true) if are_sets(true) else self.labels_.read(true)[:, None]
+            chosen = torch.from_numpy(rule.chosen(self._posterior(X)))
+            return set_agreement(chosen, torch.from_numpy(sets), self.taxonomy_)["exact_match"]
+        answers = self.predict(X)
         known = self.labels_.may_be_classes(true)
         if not known.any():
             raise ValueError("y: every sample is labelled with an inner node; expected some labelled with a class")

@@ -22,6 +22,7 @@ from hiercos.taxonomy import (
     LabelCodec,
     Taxonomy,
     TaxonomyError,
+    are_sets,
     label_array,
     label_indices,
     level_names,
@@ -30,6 +31,7 @@ from hiercos.taxonomy import (
     open_taxonomy,
     other_path_sign,
     path_parts,
+    single_nodes,
 )
 
 TaxonomyArgument = Taxonomy | str | PathLike[str] | Sequence[str | Sequence[str]]
@@ -125,7 +127,7 @@ def training_inputs(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tu
             raise ValueError(f"X: expected at least {MIN_SAMPLES} samples, got {len(raw)}")
         return raw, labels
     options = {**VALIDATION_OPTIONS, "ensure_min_samples": MIN_SAMPLES, "reset": reset}
-    if labels is not None and labels.ndim == 2 and labels.shape[1] > 1:
+    if labels is not None and (are_sets(labels) or (labels.ndim == 2 and labels.shape[1] > 1)):
         X = validated(estimator, X, **options)
         check_consistent_length(X, labels)
     else:
@@ -221,7 +223,8 @@ def labelled_dataset(
         sample_weight: weights, shape (M,), one number for all, or None.
         purpose: purpose of the data, see `Dataset`.
     """
-    nodes = codec.read(y)
+    sets = codec.read_sets(y) if are_sets(y) else None
+    nodes = codec.read(y) if sets is None else single_nodes(sets)
     labels = label_indices(nodes, codec.taxonomy)
     if y.dtype.kind in "iu" and np.array_equal(labels, y):
         _warn_of_labels_from_one(labels, codec.taxonomy)
@@ -231,11 +234,11 @@ def labelled_dataset(
             sample_weight, np.empty((len(nodes), 1)), dtype=np.float64, ensure_non_negative=True
         )
         kept = weights > 0
-    known = kept & (nodes >= 0)
+    known = kept & (nodes >= 0 if sets is None else (sets >= 0).any(axis=1))
     if known.sum() < MIN_SAMPLES:
         raise ValueError(f"expected at least {MIN_SAMPLES} samples of a weight above 0, got {known.sum()} of any class")
     split = np.full(len(nodes), "")
-    dataset = Dataset("X", codec.taxonomy, inputs, nodes, split, weights=weights, purpose=purpose)
+    dataset = Dataset("X", codec.taxonomy, inputs, nodes, split, label_sets=sets, weights=weights, purpose=purpose)
     return dataset if kept.all() else dataset.take(np.flatnonzero(kept))
 
 

@@ -37,6 +37,7 @@ from .graph import NodeLists as NodeLists
 from .growth import TaxonomyChange as TaxonomyChange
 from .growth import taxonomy_change as taxonomy_change
 from .labels.codec import LabelCodec as LabelCodec
+from .labels.codec import are_sets as are_sets
 from .labels.codec import label_array as label_array
 from .labels.codec import label_codec as label_codec
 from .labels.codec import level_names as level_names
@@ -45,6 +46,7 @@ from .labels.codec import other_path_sign as other_path_sign
 from .labels.codec import path_texts as path_texts
 from .labels.codec import taxonomy_from_levels as taxonomy_from_levels
 from .labels.codec import taxonomy_of_labels as taxonomy_of_labels
+from .labels.reader import SET_SIGN as SET_SIGN
 from .labels.reader import LabelReader as LabelReader
 from .labels.reader import SampleLabels as SampleLabels
 from .labels.reader import inner_label_notes as inner_label_notes

@@ -14,6 +14,7 @@ from hiercos.decisions import (
     Posterior,
     PosteriorError,
     Rule,
+    Several,
     fit_factor,
     fit_temperature,
     held_out_chains,
@@ -31,6 +32,7 @@ class HeldOut:
 
     scores: ClassScores  # class scores of M samples
     labels: Tensor  # label of each sample, a class index or C + node, shape (M,)
+    sets: IntArray | None = None  # nodes of several labels, shape (M, K), -1 for none; None if each sample has one
 
     def of_classes(self, taxonomy: Taxonomy) -> HeldOut:
         """The samples that are labelled with a class."""
@@ -54,6 +56,7 @@ class Calibration:
     class_weights: list[float] | None
     held_out: HeldOut | None  # held-out samples of a class, with the added factor; None if there are none
     chains: HeldOutChains | None = None  # held-out samples for the targets of back-off; None if there are none
+    several: Several | None = None  # thresholds of the nodes where samples have several labels; None elsewhere
 
     def posterior(self, scores: ClassScores) -> Posterior:
         """Calibrated posterior of a model's scores, which have the added factor."""
@@ -62,6 +65,10 @@ class Calibration:
     def fitted(self, rules: Mapping[str, Rule]) -> dict[str, Rule]:
         """Rules by name, fitted on the held-out samples; those with a target on their chains."""
         fitted = {name: rule.calibrated(self.chains) if rule.has_target else rule for name, rule in rules.items()}
+        if self.several is not None:
+            fitted = {
+                name: self.several.like(rule) if isinstance(rule, Several) else rule for name, rule in fitted.items()
+            }
         if self.held_out is None:
             return fitted
         posterior = self.posterior(self.held_out.scores)
@@ -99,12 +106,19 @@ def calibrate(
     if evidence is not None:
         offsets = factor * evidence.constants.cpu().numpy()
         known, aside = (None if each is None else each.shifted(offsets) for each in (known, aside))
-    calibration = Calibration(taxonomy, temperature, factor, class_weights, known)
+    calibration = Calibration(taxonomy, temperature, factor, class_weights, known, several=_several(held_out, taxonomy))
     if aside is None or not len(aside.labels):
         return calibration
     nodes = nodes_of_labels(aside.labels.numpy(), taxonomy)
     chains = held_out_chains(calibration.posterior(aside.scores), nodes, exchangeable=set_aside is not None)
     return replace(calibration, chains=chains)
+
+
+def _several(held_out: HeldOut | None, taxonomy: Taxonomy) -> Several | None:
+    """The rule for several labels, fitted on samples that have them; None for others."""
+    if held_out is None or held_out.sets is None or held_out.scores.marginals is None:
+        return None
+    return Several().fitted_to(held_out.scores.marginals, held_out.sets, taxonomy)
 
 
 def _fitted(known: HeldOut, evidence: Evidence | None) -> tuple[float, float]:

@@ -149,7 +149,9 @@ def first_fit(run: Run, features: AnyFeatures) -> FirstFit:
         return cross_fits(run)
     model = features.model(run.settings)
     progress = run.fit(model, features, "", validate=True)
-    return FirstFit(model, progress, HeldOut(sample_scores(run.fabric, model, val), val.labels), model.course)
+    sets = None if val.label_sets is None else val.label_sets.numpy()
+    scores = sample_scores(run.fabric, model, val, marginals=sets is not None)
+    return FirstFit(model, progress, HeldOut(scores, val.labels, sets), model.course)
 
 
 def cross_fits(run: Run) -> FirstFit:

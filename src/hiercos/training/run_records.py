@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from torch import Tensor
 
 from hiercos import storage
-from hiercos.decisions import ROWS_AT_ONCE, Posterior, Rule
+from hiercos.decisions import ROWS_AT_ONCE, Posterior, Rule, Several
 from hiercos.methods import METHODS
 from hiercos.metrics import AVERAGE_PRECISION, SuiteSums, suite_names, suite_values
-from hiercos.model import Classifier, evaluate_scores, ruled_tensors, stored_calibration
+from hiercos.model import Classifier, evaluate_scores, ruled_tensors, set_metrics, stored_calibration
 from hiercos.records import RECORD_FILE, Record, read_records, records_json
 from hiercos.taxonomy import Floats
 from hiercos.training.calibrate import Calibration
@@ -62,7 +63,8 @@ def tested(
     kept = {**classifier.kept, "test inputs": len(worst) if inputs else 0}
     own = replace(own, learned={**(own.learned or {}), "options": dict(classifier.model.options), "kept": kept})
     ruled = {
-        name: ruled_record(own, rule, posterior, test.labels, calibration.temperature) for name, rule in rules.items()
+        name: ruled_record(own, rule, posterior, test.labels, calibration.temperature, sets=test.label_sets)
+        for name, rule in rules.items()
     }
     records = {name: record for name, (record, _) in ruled.items()}
     if calibration.class_weights is None:
@@ -142,7 +144,13 @@ def _later_record(run: Run, files: storage.Folder, record: Record, rule: Rule) -
 
 
 def ruled_record(
-    record: Record, rule: Rule, posterior: Posterior, labels: ArrayLike, temperature: float
+    record: Record,
+    rule: Rule,
+    posterior: Posterior,
+    labels: ArrayLike,
+    temperature: float,
+    *,
+    sets: Tensor | None = None,
 ) -> tuple[Record, Floats]:
     """Record of a run with the metrics of a rule on a posterior: of its ranking, and top-5 of its short list.
 
@@ -155,6 +163,7 @@ def ruled_record(
         posterior: posterior of M test samples.
         labels: label of each test sample, a class index or C + node, shape (M,).
         temperature: temperature of the posterior.
+        sets: nodes of several labels of each sample, shape (M, K); None if each has one.
 
     Returns:
         Record, and HOPS of each test sample, shape (M,), nan for one that is labelled with an inner node.
@@ -168,6 +177,8 @@ def ruled_record(
         rows.append(values[:, hops].numpy())
     metrics = {name: float(value) for name, value in sums.means(taxonomy).items()}
     metrics |= {name: value for name, value in record.metrics.items() if name == AVERAGE_PRECISION}  # of no rule
+    if sets is not None and isinstance(rule, Several) and len(sets):
+        metrics |= set_metrics(rule, posterior, sets)
     ruled = replace(record, rule=rule.name, fitted_rule=rule.to_dict(), temperature=temperature, metrics=metrics)
     return ruled, np.concatenate(rows)
 

@@ -13,7 +13,14 @@ from typing import Any, Literal, get_type_hints
 from hiercos.checks import fits, kind_fault
 from hiercos.encoders import PRECISIONS, Augment, Border, Precision
 from hiercos.errors import FaultsError, suggestion
-from hiercos.methods import DEFAULT, FINE_TUNED_DEFAULT, METHODS
+from hiercos.methods import (
+    DEFAULT,
+    FINE_TUNED_DEFAULT,
+    FINE_TUNED_SEVERAL_DEFAULT,
+    METHODS,
+    SEVERAL,
+    SEVERAL_DEFAULT,
+)
 
 MOST_IN_BATCH = {False: 256, True: 64}  # default batch size on many samples, with a frozen and with a trained backbone
 PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/notes/training.md
@@ -144,15 +151,18 @@ class Settings:
         if self.schedule == "plateau":
             raise SettingsError("schedule plateau: expected patience instead of epochs with it")
 
-    def resolved(self, samples: int, *, trains_backbone: bool = False, images: bool = False) -> Settings:
+    def resolved(
+        self, samples: int, *, trains_backbone: bool = False, images: bool = False, several: bool = False
+    ) -> Settings:
         """The settings with numbers for what was left open; those of a resolved value stay.
 
         Args:
             samples: number of training samples.
             trains_backbone: whether a backbone is trained with the head.
             images: whether the samples are images.
+            several: whether samples have several labels.
         """
-        method = trained_method(self.method, trains_backbone=trains_backbone)
+        method = trained_method(self.method, trains_backbone=trains_backbone, several=several)
         length: dict[str, Any] = {"schedule": self.schedule or "cosine"}
         if self.epochs is None:
             length = {"patience": self.patience or PATIENCE, "max_epochs": self.max_epochs or MAX_EPOCHS}
@@ -160,7 +170,7 @@ class Settings:
         usual = METHODS.row(method).training
         length["batch_size"] = self.batch_size or batch_size_for(samples, MOST_IN_BATCH[trains_backbone])
         length["learning_rate"] = usual.learning_rate if self.learning_rate is None else self.learning_rate
-        length["rule"] = self.rule or METHODS.row(self.method).training.rule
+        length["rule"] = self.rule or (SEVERAL if several else METHODS.row(self.method).training.rule)
         length["weight_decay"] = usual.weight_decay if self.weight_decay is None else self.weight_decay
         length["augment"] = self.augment or ("pad-crop" if trains_backbone and images else None)
         return replace(self, method=method, options=self.method_options(method), **length)
@@ -268,9 +278,13 @@ def parsed(name: str, text: str) -> Any:
     return None if text == "none" and fits(None, kinds()[name]) else text
 
 
-def trained_method(method: str, *, trains_backbone: bool) -> str:
-    """Name of the method that is trained; the default is another one where a backbone is trained."""
-    return FINE_TUNED_DEFAULT if trains_backbone and method == DEFAULT else method
+def trained_method(method: str, *, trains_backbone: bool, several: bool = False) -> str:
+    """Name of the method that is trained: the default depends on whether a backbone is, and on several labels."""
+    if method != DEFAULT:
+        return method
+    if several:
+        return FINE_TUNED_SEVERAL_DEFAULT if trains_backbone else SEVERAL_DEFAULT
+    return FINE_TUNED_DEFAULT if trains_backbone else method
 
 
 def with_options(

@@ -51,7 +51,7 @@ def solve(
 
 def _choose(model: Model, train: LabelledFeatures, val: LabelledFeatures | None, runs: MemberRuns) -> str:
     """Find settings and weights; the choice in words."""
-    held_out = None if val is None else val.rows(val.labels < model.taxonomy.num_classes) or None
+    held_out = None if val is None else val.known(model.taxonomy)
     if not isinstance(model.head, Committee):
         return model.solve(train, held_out, seed=runs.config.seed).choice
     solved = fit_committee(model.head, train.with_usual_weights(), held_out, runs)
@@ -72,4 +72,5 @@ def labelled_features(samples: LabelledVectors, weights: Tensor | None = None) -
     """Samples as arrays, with their weights, shape (M,)."""
     features = samples.features
     array = features.cpu().numpy() if isinstance(features, Tensor) else features
-    return LabelledFeatures(array, samples.labels.cpu().numpy(), None if weights is None else weights.numpy())
+    sets = None if samples.label_sets is None else samples.label_sets.cpu().numpy()
+    return LabelledFeatures(array, samples.labels.cpu().numpy(), None if weights is None else weights.numpy(), sets)

@@ -15,8 +15,8 @@ from hiercos.methods import METHODS
 from hiercos.model import Classifier, Memory, sample_scores
 from hiercos.records import RunError
 from hiercos.training.calibrate import HeldOut, calibrate, class_weights
-from hiercos.training.candidate_labels import drawn_candidates
 from hiercos.training.committee.runs import MemberCallback
+from hiercos.training.drawn_labels import drawn_labels
 from hiercos.training.features import AnyFeatures, Features, features_of
 from hiercos.training.fits import Run, Trained, final_fit, first_fit, opened_run, without_validation
 from hiercos.training.learnable import learnable_features
@@ -75,7 +75,8 @@ def train(
         if settings.folds:
             data = without_validation(data, settings)
         rows, images = len(data.dataset.training_rows), data.dataset.kind == "images"
-        settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images)
+        several = data.dataset.label_sets is not None
+        settings = settings.resolved(rows, trains_backbone=data.fine_tunes, images=images, several=several)
         run = Run(fabric, data, fingerprint, settings, folder, tuple(rules), temperature, resume, callback)
         return finished(run) or _trained(run)
 
@@ -90,7 +91,7 @@ def _drawn(data: AnyFeatures, settings: Settings, fabric: Fabric, callback: Trai
         member = None if callback is None else MemberCallback(callback, name)
         return train(part, settings, fabric=fabric, callback=member).classifier
 
-    return drawn_candidates(data, trained)
+    return drawn_labels(data, trained)
 
 
 def _trained(run: Run) -> Trained:

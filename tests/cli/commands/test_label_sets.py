@@ -6,8 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.cli.app import run
+from hiercos.model import Classifier
 
 EDGES = "parent,child\nwater,fish\npet,fish\npet,dog\nwater,ship\n"
 WORDS = {"fish": "swims fins gills", "dog": "barks fur paws", "ship": "sails mast keel"}
@@ -86,4 +89,75 @@ def test_vectors_have_several_labels_in_a_table(
     np.savez(tmp_path / "d.npz", features=features, labels=labels, split=split)
     given = ["--taxonomy", str(folder / "graph.csv"), "--method", "c-hmcnn", "--epochs", "20", "--device", "cpu"]
     assert run(["train", str(tmp_path / "d.npz"), *given, "--out", str(tmp_path / "m")]) == 0
-    assert "Average precision of the nodes: 1.0000." in capsys.readouterr().err
+    assert "Samples with several labels: AP 1.0000" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def solved(folder: Path) -> Path:
+    """A model by the method that several labels have by default."""
+    given = ["train", str(folder / "texts.csv"), "--taxonomy", str(folder / "graph.csv"), "--device", "cpu"]
+    assert run([*given, "--out", str(folder / "solved")]) == 0
+    return folder / "solved"
+
+
+def answered(model: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, str]]:
+    (model.parent / "asked.csv").write_text("text\nswims fins gills sails mast keel\nbarks fur paws\n")
+    assert run(["predict", str(model), str(model.parent / "asked.csv"), *options]) == 0
+    return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+
+
+def test_by_default_the_answer_is_a_set(solved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both, dog = answered(solved, capsys)
+    path = Taxonomy.read(solved.parent / "graph.csv")
+    names = {name: path.path_text(path.names.index(name)) for name in ("fish", "ship", "dog")}
+    assert set(both["labels"].split(" | ")) == {names["fish"], names["ship"]}
+    assert dog["labels"] == names["dog"]
+    assert [float(value) > 0.5 for value in both["confidence"].split(" | ")] == [True, True]
+    (none,) = {row["labels"] for row in answered(solved, capsys, "--confidence", "1")}
+    assert none == ""
+    (only, empty) = answered(solved, capsys, "--within", "ship")
+    assert (only["labels"], empty["labels"]) == (names["ship"], "")
+
+
+def test_evaluate_measures_sets(solved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["evaluate", str(solved), str(solved.parent / "texts.csv"), "--format", "csv"]
+    assert run([*command, "--metrics", "hf1_micro,hf1_macro,exact_match"]) == 0
+    values = [float(row["value"]) for row in csv.DictReader(io.StringIO(capsys.readouterr().out))]
+    assert min(values) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--top", "2"], "expected no top, explain or level_confidences"),
+        (["--explain"], "expected no top, explain or level_confidences"),
+        (["--target-containment", "0.9"], "--target-containment: expected one --confidence or a --target-precision"),
+    ],
+)
+def test_what_a_set_does_not_have_is_an_error(
+    solved: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    (solved.parent / "asked.csv").write_text("text\nbarks fur paws\n")
+    assert run(["predict", str(solved), str(solved.parent / "asked.csv"), *options]) == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_the_estimator_has_the_model_and_the_answers_of_the_command(folder: Path, solved: Path) -> None:
+    rows = list(csv.DictReader((folder / "texts.csv").read_text().splitlines()))
+    texts, labels = [row["text"] for row in rows], [{*row["label"].split(" | ")} for row in rows]
+    estimator = HierarchicalClassifier(str(folder / "graph.csv")).fit(texts, labels)
+    command = ["train", str(folder / "unsplit.csv"), "--taxonomy", str(folder / "graph.csv"), "--no-test"]
+    with (folder / "unsplit.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["text", "label"], *((row["text"], row["label"]) for row in rows)])
+    assert run([*command, "--device", "cpu", "--out", str(folder / "unsplit")]) == 0
+    stored = Classifier.load(folder / "unsplit")
+    ours, theirs = estimator.classifier_.model.state_dict(), stored.model.state_dict()
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert estimator.rule_ == stored.rule
+    found = estimator.predict(texts[:20]).tolist()
+    paths = [[each["class"] for each in answer["answers"]] for answer in stored.answers(texts[:20])]
+    assert [list(own) for own in found] == paths
+    assert estimator.score(texts, labels) > 0.9
+    saved = folder / "estimator"
+    estimator.save(saved)
+    assert HierarchicalClassifier.load(saved).predict(texts[:20]).tolist() == found

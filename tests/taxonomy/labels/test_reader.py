@@ -229,7 +229,7 @@ def test_several_labels_are_texts_with_a_bar_or_rows_of_an_array(labels: object)
     assert found.sets is not None
     assert [{*row[row >= 0].tolist()} for row in found.sets] == [{2, 4}, {0}, {3}, set()]
     assert found.nodes.tolist() == [-1, 0, 3, -1]
-    assert found.notes[0] == "toy.csv: 1 of 4 samples have several labels; only average precision counts them."
+    assert found.notes[0] == "toy.csv: 1 of 4 samples have several labels."
 
 
 def test_samples_with_one_label_each_have_no_sets() -> None:

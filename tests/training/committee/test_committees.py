@@ -109,11 +109,6 @@ def test_a_linear_head_without_weight_stays_for_its_share() -> None:
     assert head.weights[0] == 0
 
 
-def test_linear_heads_alone_have_no_share() -> None:
-    model, found = solved("committee", TOY17, data(TOY17, 680), data(TOY17, 120, seed=1), effort="quick")
-    assert found.options["first_share"] == model.head.first_share == 0
-
-
 @pytest.mark.parametrize("share", [-0.5, 1.0, 1.5])
 def test_a_share_outside_its_range_is_refused(share: float) -> None:
     with pytest.raises(MethodError, match=f"expected a first_share from 0 to less than 1, got {share}"):
@@ -234,14 +229,6 @@ def test_flat_heads_of_many_samples_are_stopped_by_validation(
     assert seen == [expected] * 2
 
 
-def test_the_models_of_a_head_share_its_weight() -> None:
-    train, val = data(TOY17, 680), data(TOY17, 60, seed=1)
-    model, found = solved("flat-committee", TOY17, train, val, size=2, width=16)
-    assert found.options["members"] == ["cross-entropy-mlp"] * 6
-    weights = model.head.weights.numpy()
-    np.testing.assert_allclose(weights, np.repeat(weights[::3], 3))
-
-
 def test_without_validation_a_class_whose_only_sample_is_held_out_has_no_say_in_the_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -264,16 +251,6 @@ def test_without_validation_a_class_whose_only_sample_is_held_out_has_no_say_in_
     assert 3 not in seen[0]
 
 
-def test_a_held_out_sample_of_a_class_without_training_samples_has_no_say_in_the_weights() -> None:
-    train, val = data(TOY17, 680), data(TOY17, 600, seed=1)
-    train, known = train.rows(train.labels != 3), val.rows(val.labels != 3)
-    weights = [
-        solved("flat-committee", TOY17, train, held_out, size=2, width=16)[0].head.weights.numpy()
-        for held_out in (val, known)
-    ]
-    np.testing.assert_array_equal(*weights)
-
-
 def test_of_many_validation_samples_and_classes_a_part_spread_over_the_classes_weighs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -286,24 +263,6 @@ def test_of_many_validation_samples_and_classes_a_part_spread_over_the_classes_w
     assert len(seen[0]) == 170
     whole, part = np.bincount(val.labels, minlength=17), np.bincount(seen[0], minlength=17)
     assert np.abs(part - whole / 2).max() <= 1
-
-
-def test_classes_without_samples_hardly_change_the_log_loss_of_a_linear_svm() -> None:
-    train, val = (
-        LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels)
-        for part in (data(TOY17, 680), data(TOY17, 600, seed=1))
-    )
-    seen, held_out = (part.rows(~np.isin(part.labels, (3, 4))) for part in (train, val))
-    model, _ = solved("linear-svm", TOY17, seen, None)
-    scores = model.array_scores(held_out.features)
-    with_absent, without = (
-        best_inverse(table.astype(np.float64), labels)[1]
-        for table, labels in (
-            (scores, held_out.labels),
-            (np.delete(scores, (3, 4), axis=1), held_out.labels - 2 * (held_out.labels > 4)),
-        )
-    )
-    assert with_absent == pytest.approx(without, rel=0.02)
 
 
 def sorted_rows(*tables: np.ndarray) -> np.ndarray:

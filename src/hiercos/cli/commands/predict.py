@@ -120,9 +120,9 @@ class AnswerTableOptions:
 
     def counts_levels(self, rule: "Rule") -> bool:
         """Whether the answers have a column `level`: there is one for each input, at any level."""
-        from hiercos.decisions import NodeRule
+        from hiercos.decisions import NodeRule, Several
 
-        return isinstance(rule, NodeRule) and self.top is None and not self.of_nodes
+        return isinstance(rule, NodeRule) and not isinstance(rule, Several) and self.top is None and not self.of_nodes
 
 
 def level_counts(columns: "AnswerColumns") -> Counter[int | None]:
@@ -175,7 +175,7 @@ def predict(
     answers.check(model)  # before torch is imported
     reading = columns.settings()
     from hiercos.data import read_inputs
-    from hiercos.model import UNAVAILABLE, node_value_columns
+    from hiercos.model import IN_JSON_ALONE, UNAVAILABLE, node_value_columns
 
     opened, config = open_model(model, device_options, loading, batch_size=batch_size, workers=workers)
     if chosen == FIFTYONE and opened.kind != "images":
@@ -199,7 +199,7 @@ def predict(
             found = table.columns(batch, posterior, bound.rule, opened.contributions)
             unexplained.update({UNAVAILABLE}.intersection(found.get("because", ())))
             if chosen != "json":
-                found.pop("reasons", None)  # which do not fit a cell
+                found = {name: values for name, values in found.items() if name not in IN_JSON_ALONE}
             if is_counted:
                 counts.update(level_counts(found))
             write(batch, found)

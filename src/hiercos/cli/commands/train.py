@@ -11,7 +11,7 @@ from hiercos.cli.options.backbones import FineTuningOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, grouped, say
 from hiercos.cli.options.training import ModelOptions
 from hiercos.decisions import rule
-from hiercos.metrics import AVERAGE_PRECISION
+from hiercos.metrics import AVERAGE_PRECISION, OF_SETS, metric_spec
 from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
@@ -86,7 +86,10 @@ def _show(record: "Record", out: Path, format: str, dataset: "Dataset") -> None:
     if not len(tested):
         say("Not measured: there are no test rows. hiercos evaluate measures the model on other data.")
     if AVERAGE_PRECISION in record.metrics:
-        say(f"Average precision of the nodes: {record.metrics[AVERAGE_PRECISION]:.4f}.")
+        figures = (
+            f"{metric_spec(name).heading} {record.metrics[name]:.4f}" for name in OF_SETS if name in record.metrics
+        )
+        say(f"Samples with several labels: {', '.join(figures)}.")
     if record.choice:
         say(f"{record.method}: {record.choice}.")
     say(f"The model is in {out}.")

@@ -11,7 +11,7 @@ import typer
 from hiercos.cli.display.output import Row, emit
 from hiercos.cli.options.groups import OptionError, say
 from hiercos.errors import suggestion
-from hiercos.metrics import AVERAGE_PRECISION, MAIN, MEASURED, metric_spec
+from hiercos.metrics import MAIN, MEASURED, OF_SETS, metric_spec
 
 if TYPE_CHECKING:
     from hiercos.evaluation import SampleMetrics
@@ -79,7 +79,7 @@ class MetricChoice:
         from hiercos.metrics.functional import ANSWER_METRICS
 
         names = [name.strip() for name in self.metrics.split(",")]
-        known = [*(spec.name for spec in MEASURED if not spec.per_level), AVERAGE_PRECISION, *ANSWER_METRICS]
+        known = [*(spec.name for spec in MEASURED if not spec.per_level), *OF_SETS, *ANSWER_METRICS]
         for name in names:
             if name not in known and not name.startswith("accuracy_level_"):
                 raise OptionError(f"--metrics: unknown metric {name!r}{suggestion(name, known)}")

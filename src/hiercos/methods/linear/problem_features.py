@@ -5,6 +5,7 @@ directions are the features themselves or the samples, whichever are fewer; of d
 """
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +13,10 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor
 
 from hiercos.methods.layers import SparseMatrix, csr_tensor, feature_scale
-from hiercos.taxonomy import Floats
+from hiercos.taxonomy import AnyArray, Floats, IntArray
 
 CLASSES_AT_ONCE = 32  # whose products with sparse features stay in the processor's cache
+DENSE_SCALING = 0.5  # exponent of the deviations that liblinear's dense features are divided by
 SPARSE_BIAS_SCALE = 4.0  # half as many steps as with 1
 
 
@@ -138,3 +140,40 @@ def _by_classes(values: Tensor, *matrices: Tensor) -> Tensor:
             product = matrix @ product
         target.copy_(product.T)
     return found
+
+
+class ScaledRows:
+    """Features for liblinear, centred if dense, and scaled to a mean squared norm of 1: the same strengths suit all.
+
+    Args:
+        features: shape (M, F), dense or sparse CSR.
+    """
+
+    def __init__(self, features: Any) -> None:
+        self.rows: Any
+        if issparse(features):
+            squares = float(np.square(features.data, dtype=np.float64).sum())
+            norm = (squares / features.shape[0]) ** 0.5 or 1
+            self.shift, self.scale = np.zeros(1, np.float32), np.array([norm], np.float32)
+            self.rows = features / self.scale[0]
+        else:
+            dense = DenseFeatures(features, DENSE_SCALING)
+            self.shift, self.scale, self.rows = dense.shift.numpy(), dense.scale.numpy(), dense.rows.numpy()
+
+    def as_given(self, matrix: Any, bias: AnyArray, factors: AnyArray) -> tuple[Any, AnyArray]:
+        """Weights (F, K) for the features as they are given, times a factor of each output, (K,); their bias (K,)."""
+        matrix = matrix.astype(np.float32)
+        if issparse(matrix):
+            matrix.data *= factors[matrix.indices] / self.scale[0]
+            return matrix, bias
+        matrix *= factors / self.scale[:, None]
+        return matrix, bias - self.shift @ matrix
+
+
+def used_columns(rows: Any) -> tuple[Any, IntArray]:
+    """Rows with the columns that have entries alone, and which these are; all columns of dense rows."""
+    if not issparse(rows):
+        return rows, np.arange(rows.shape[1])
+    columns = np.unique(rows.indices)
+    places = np.searchsorted(columns, rows.indices).astype(np.int32)
+    return csr_array((rows.data, places, rows.indptr), (rows.shape[0], len(columns))), columns

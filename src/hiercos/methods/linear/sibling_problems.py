@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, issparse, vstack
+from scipy.sparse import csc_array, issparse, vstack
 
-from hiercos.methods.linear.problem_features import DenseFeatures
+from hiercos.methods.linear.problem_features import ScaledRows, used_columns
 from hiercos.methods.solver import LabelledFeatures
 from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy, nodes_of_labels
 
@@ -20,7 +20,6 @@ LARGEST_GROUP = 0.9  # share of the children in one group beyond which groups of
 MOST_COEFFICIENTS = 1 << 24  # of the children that are solved together, before small ones are dropped
 SMALL = 0.03  # weights of sparse features that are dropped, on rows of mean squared norm 1
 TOLERANCE = 0.1  # of liblinear's dual; the held-out losses at 0.0001 are the same to three digits
-SCALING = 0.5  # of dense features, see `DenseFeatures`
 SCORED_ROWS = 4096
 
 
@@ -125,6 +124,18 @@ class TreeWeights(NamedTuple):
     seen: NDArray[np.bool_]  # (K,) whether a node has training rows
 
 
+def assembled(parts: Sequence[NodeWeights], features: Any, count: int) -> TreeWeights:
+    """Weights of K nodes, from those that have rows; sparse if the features (M, F) are."""
+    shape = (features.shape[1], count)
+    bias, sizes, seen = np.zeros(count), np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    for part in (parts := sorted(parts, key=lambda part: part.node)):
+        bias[part.node], sizes[part.node], seen[part.node] = part.bias, len(part.columns), True
+    columns = np.concatenate([np.empty(0, np.int32), *(part.columns for part in parts)])
+    values = np.concatenate([np.empty(0, np.float32), *(part.values for part in parts)])
+    matrix = csc_array((values, columns, np.append(0, np.cumsum(sizes))), shape)
+    return TreeWeights(matrix.tocsr() if issparse(features) else matrix.toarray(), bias, seen)
+
+
 class SiblingMargins(NamedTuple):
     """Margins of R nodes on the paths of held-out rows, each with those of its siblings."""
 
@@ -165,16 +176,10 @@ class SiblingProblem:
 
     def __init__(self, train: LabelledFeatures, taxonomy: Taxonomy, seed: int) -> None:
         self.taxonomy, self.seed, self.weights = taxonomy, seed, train.weights
-        self.features: Any
-        if isinstance(train.features, np.ndarray):
-            dense = DenseFeatures(train.features, SCALING)
-            self.shift, self.scale, self.features = dense.shift.numpy(), dense.scale.numpy(), dense.rows.numpy()
-            self.entries = np.full(*self.features.shape)
-        else:
-            squares = float(np.square(train.features.data, dtype=np.float64).sum())
-            self.shift, self.scale = np.zeros(1, np.float32), np.array([(squares / len(train)) ** 0.5 or 1], np.float32)
-            self.features = train.features / self.scale[0]
-            self.entries = np.diff(self.features.indptr).astype(np.int64)
+        self.scaled = ScaledRows(train.features)
+        self.features = self.scaled.rows
+        is_sparse = issparse(self.features)
+        self.entries = np.diff(self.features.indptr).astype(np.int64) if is_sparse else np.full(*self.features.shape)
         nodes = nodes_of_labels(train.labels, taxonomy)
         self.parents = self._split(nodes)
         self.tree, self.places, self.levels = tree_of_parents(taxonomy, self.parents)
@@ -218,11 +223,8 @@ class SiblingProblem:
         if len(found) == 1:  # the optimum where all rows are of one child
             yield NodeWeights(int(found[0]), np.empty(0, np.int32), np.empty(0, np.float32), 1.0)
             return
-        columns, least = np.arange(own.shape[1]), 0.0
-        if issparse(own):
-            columns, least = np.unique(own.indices), SMALL
-            places = np.searchsorted(columns, own.indices).astype(np.int32)
-            own = csr_array((own.data, places, own.indptr), (own.shape[0], len(columns)))
+        own, columns = used_columns(own)
+        least = SMALL if issparse(own) else 0.0
         at_once = max(1, MOST_COEFFICIENTS // max(1, len(columns)))
         for chosen in np.split(found, range(at_once, len(found), at_once)):
             labels = np.where(np.isin(family.children, chosen), family.children, family.end)  # the rest comes last
@@ -239,26 +241,14 @@ class SiblingProblem:
 
     def assembled(self, parts: Sequence[NodeWeights]) -> TreeWeights:
         """Weights of all nodes of the tree; zeros for those without rows."""
-        shape = (self.features.shape[1], self.tree.num_nodes)
-        bias, sizes, seen = np.zeros(shape[1]), np.zeros(shape[1], np.int64), np.zeros(shape[1], np.bool_)
-        for part in (parts := sorted(parts, key=lambda part: part.node)):
-            bias[part.node], sizes[part.node], seen[part.node] = part.bias, len(part.columns), True
-        columns = np.concatenate([np.empty(0, np.int32), *(part.columns for part in parts)])
-        values = np.concatenate([np.empty(0, np.float32), *(part.values for part in parts)])
-        matrix = csc_array((values, columns, np.append(0, np.cumsum(sizes))), shape)
-        return TreeWeights(matrix.tocsr() if issparse(self.features) else matrix.toarray(), bias, seen)
+        return assembled(parts, self.features, self.tree.num_nodes)
 
     def as_given(self, solved: TreeWeights, inverses: AnyArray) -> TreeWeights:
         """Weights for features as they are given, times an inverse temperature of each node, shape (K,).
 
         The bias of a node without rows is that of its margin below the least one of its siblings.
         """
-        matrix, bias = solved.matrix.astype(np.float32), solved.bias * inverses
-        if issparse(matrix):
-            matrix.data *= inverses[matrix.indices] / self.scale[0]
-        else:
-            matrix *= inverses / self.scale[:, None]
-            bias -= self.shift @ matrix
+        matrix, bias = self.scaled.as_given(solved.matrix, solved.bias * inverses, inverses)
         return TreeWeights(matrix, np.where(solved.seen, bias, -inverses).astype(np.float32), solved.seen)
 
     def margins(self, solved: TreeWeights, held_out: LabelledFeatures) -> dict[int, SiblingMargins]:

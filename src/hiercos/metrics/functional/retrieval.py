@@ -11,7 +11,7 @@ from hiercos.metrics.rank_tables import rank_tables, row_chunks
 from hiercos.metrics.ranking import Ranking, ranking_metric
 from hiercos.taxonomy import IntArray, Taxonomy, check_tree, hop_distance_block, nodes_of_labels, set_targets
 
-__all__ = ["average_precision", "ndcg", "normalized_rank", "reciprocal_rank"]
+__all__ = ["average_precision", "ndcg", "normalized_rank", "reciprocal_rank", "set_agreement"]
 
 
 def positions(scores: Tensor, columns: Tensor) -> Tensor:
@@ -207,3 +207,37 @@ def _known_pairs(node_scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> tup
         scores.append(node_scores[rows][is_known])
         right.append(is_right[is_known])
     return torch.cat(scores), torch.cat(right)
+
+
+def set_agreement(chosen: Tensor, sets: Tensor, taxonomy: Taxonomy) -> dict[str, float]:
+    """Agreement of chosen sets of nodes with sets of labels, over the pairs of a sample and a node that are known.
+
+    Right are the nodes at or above a label. What a label at an inner node leaves open, and samples without labels, are
+    left out.
+
+    Args:
+        chosen: mask of the chosen nodes, shape (B, N).
+        sets: nodes of up to K labels of each sample, -1 for none, shape (B, K).
+        taxonomy: the tree or graph.
+
+    Returns:
+        `hf1_micro`, F1 of all pairs; `hf1_macro`, mean F1 of the nodes that are right for some sample; `exact_match`,
+        share of samples whose chosen nodes are the right ones. nan where nothing is right.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> chosen = torch.tensor([[True, False, True, False, False]])  # a cat
+        >>> set_agreement(chosen, torch.tensor([[2, 4]]), t)  # a cat, and a car
+        {'hf1_micro': 0.6666666666666666, 'hf1_macro': 0.5, 'exact_match': 0.0}
+    """
+    given = sets.cpu().numpy()
+    right, known = (torch.from_numpy(each) for each in set_targets(given, taxonomy))
+    marked = chosen.cpu() & known
+    hits, wrong = (marked & right).double().sum(dim=0), (marked ^ right).double().sum(dim=0)  # (N,)
+    labelled = torch.from_numpy((given >= 0).any(axis=1))
+    f1, occurs = 2 * hits / (2 * hits + wrong), right.any(dim=0)
+    return {
+        "hf1_micro": float(2 * hits.sum() / (2 * hits.sum() + wrong.sum())),
+        "hf1_macro": float(f1[occurs].mean()),
+        "exact_match": float((marked == right).all(dim=1)[labelled].double().mean()),
+    }

@@ -172,17 +172,26 @@ def path_texts(y: AnyArray) -> AnyArray:
 
 
 def label_array(y: Any) -> AnyArray:
-    """Labels as an array; rows of names of different lengths are padded with "" on the right.
+    """Labels as an array; rows of names of different lengths are padded with "" on the right, sets become tuples.
 
     Example:
         >>> label_array([("pet", "cat"), ("plant",)]).tolist()
         [['pet', 'cat'], ['plant', '']]
     """
+    if isinstance(y, Sequence) and len(y) and all(isinstance(row, Set) for row in y):
+        sets = np.empty(len(y), dtype=object)
+        sets[:] = [tuple(sorted(row)) for row in y]
+        return sets
     if isinstance(y, list | tuple) and y and all(isinstance(row, list | tuple) for row in y):
         width = max(map(len, y))
         return np.array([[*row, *[""] * (width - len(row))] for row in y], dtype=object)
     labels = np.asarray(y)
     return _single_type(labels) if labels.dtype == object and labels.ndim == 1 else labels
+
+
+def are_sets(labels: AnyArray) -> bool:
+    """Whether labels are several of each sample, the tuples of `label_array`."""
+    return labels.dtype == object and labels.ndim == 1 and bool(len(labels)) and isinstance(labels[0], tuple)
 
 
 def _single_type(labels: AnyArray) -> AnyArray:
@@ -228,6 +237,14 @@ class LabelCodec:
             raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
         return self.reader(y)
 
+    def read_sets(self, y: AnyArray) -> IntArray:
+        """Nodes of several labels of M samples, shape (M, K), -1 for none."""
+        sizes = np.array([len(labels) for labels in y])
+        nodes = self.read(label_array([label for labels in y for label in labels]))
+        sets = np.full((len(y), max(1, sizes.max(initial=0))), -1)
+        sets[np.arange(sets.shape[1]) < sizes[:, None]] = nodes
+        return sets
+
     def may_be_classes(self, y: AnyArray) -> NDArray[np.bool_]:
         """Mask of the labels that are not known to be inner nodes or the root, shape (M,)."""
         try:
@@ -245,9 +262,12 @@ def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
     """Build the codec for labels in the form of `y`.
 
     Args:
-        y: labels of M samples, shape (M,) for names, ids, paths or class indices, (M, L) for names by level.
+        y: labels of M samples, shape (M,) for names, ids, paths or class indices, or tuples of these for several labels
+            of a sample; (M, L) for names by level.
         taxonomy: the tree; None builds it from the paths or levels, or as one level of all labels.
     """
+    if are_sets(y):
+        return label_codec(label_array([label for labels in y for label in labels]), taxonomy)
     if y.ndim == 2:
         return _by_level(y, taxonomy or taxonomy_from_levels(y, source=SOURCE))
     if y.ndim != 1:

@@ -426,7 +426,7 @@ def _notes(nodes: IntArray, sets: IntArray | None, taxonomy: Taxonomy, source: s
     if sets is None:
         return tuple(inner_label_notes(nodes, taxonomy, source=source))
     several = (sets >= 0).sum(axis=1) > 1
-    note = f"{source}: {several.sum()} of {len(sets)} samples have several labels; only average precision counts them."
+    note = f"{source}: {several.sum()} of {len(sets)} samples have several labels."
     return (note, *inner_label_notes(nodes[~several], taxonomy, source=source))
 
 

@@ -16,7 +16,7 @@ ROUNDS = 3  # of training and weighing
 PARTS = 2  # parts of the samples with candidates; each is weighed by a model of the other samples
 
 
-def drawn_candidates(features: Features, trained: Callable[[Features, str], Classifier]) -> Features:
+def drawn_labels(features: Features, trained: Callable[[Features, str], Classifier]) -> Features:
     """The features with one of its candidates as the label of each sample that is learned from.
 
     A model of the samples whose label is known gives the first shares of the candidates. Then, in each round, a model
