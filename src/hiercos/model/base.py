@@ -4,7 +4,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,9 @@ class BaseClassifier(ABC, Generic[Config]):
     rule: Rule  # decision rule of the answers
     # chains of the samples that were set aside for the targets of back-off; None if there are none
     calibration: HeldOutChains | None
+    no_reasons: ClassVar[str] = (
+        "the scores of this method are no sums over what it reads"  # why `explanations` has none
+    )
 
     @property
     @abstractmethod

@@ -157,7 +157,7 @@ class DataOptions(ColumnOptions):
         dataset = completed(found, test=test, targets=targets)
         if corrections is not None:
             dataset = with_corrections(dataset, corrections)
-        say(*dataset.notes, *degenerate_notes(dataset))
+        say(*dataset.notes, *(() if purpose == "extend" else degenerate_notes(dataset)))
         return dataset
 
 
