@@ -5,7 +5,7 @@ sparse. A method that trains on dense features gets those of sparse vectors from
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -128,7 +128,7 @@ class Model(nn.Module):
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
         self._prepare, self._keep_weights, self._contributions = parts.prepare, parts.keep_weights, parts.contributions
         self.course: int | None = None  # epochs at the constant rate of its training with patience
-        self.continues = False  # whether a training goes on from trained weights
+        self.learned: Collection[str] = ()  # parameters that an extension took over whole, which take small steps
         self.place = 0  # among the members of a committee
 
     @property
@@ -147,8 +147,7 @@ class Model(nn.Module):
             self._prepare(labels, weights)
 
     def keep_weights(self) -> None:
-        """Let a training go on from the weights of now: in small steps, or a solver near them (see `Method`)."""
-        self.continues = True
+        """Let the method's solver, if it has one, stay near the weights of now; some start anew, see `Method`."""
         if self._keep_weights is not None:
             self._keep_weights()
 

@@ -78,15 +78,13 @@ def make_optimizer(
 
 
 def parameter_groups(model: Model, config: Settings) -> list[dict[str, Any]]:
-    """Parameter groups of the head and of a trained backbone, each with its share of the learning rate.
-
-    A model that goes on from trained weights, such as an extended one, takes the small share of a backbone.
-    """
-    if model.backbone is None:
-        return [{"params": list(model.parameters()), "share": TRAINED_SHARE if model.continues else 1.0}]
-    inside = list(model.backbone.parameters())
+    """Parameter groups of new weights, and of a trained backbone or layer, each with its share of the learning rate."""
+    inside = [weight for name, weight in model.named_parameters() if name in model.learned]
+    inside += [] if model.backbone is None else list(model.backbone.parameters())
     known = set(map(id, inside))
     outside = [weight for weight in model.parameters() if id(weight) not in known]
+    if not inside:
+        return [{"params": outside, "share": 1.0}]
     share = TRAINED_SHARE
     if config.backbone_learning_rate is not None:
         share = config.backbone_learning_rate / config.peak

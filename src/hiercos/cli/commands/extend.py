@@ -66,18 +66,19 @@ def extend(
     from hiercos.cli.display.progress import training_callback
     from hiercos.cli.display.tables import print_records
     from hiercos.encoders import ReadConfig
+    from hiercos.taxonomy import open_taxonomy
     from hiercos.training import extension_settings, forgetting_notes, grown_features, growth_accuracy, learnable_notes
     from hiercos.training import train as train_model
 
     stored = loading.load(model)
+    change = _change(stored.model.taxonomy, open_taxonomy(taxonomy), crosswalk)
+    _report_change(change, taxonomy)
     kept = _chosen_memory(stored, memory, model)
     per_class = 0 if kept is None else memory or _most_remembered(kept)
     _check_kept(training.given, stored)
     given = training.settings_of([stored.model.method], device_options.precision)[stored.model.method]
     settings = extension_settings(stored, replace(given, memory=per_class))
     dataset = labelled.read(data, purpose="extend", targets=settings.targets, corrections=corrections)
-    change = _change(stored.model.taxonomy, dataset.taxonomy, crosswalk)
-    _report_change(change, taxonomy)
     say(*learnable_notes(dataset, [settings.method]))
     with device_options.processes() as fabric:
         reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))
