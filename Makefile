@@ -12,7 +12,7 @@ export HIERCOS_SHARED ?= $(abspath $(SHARED))
 endif
 unexport PYTHONDONTWRITEBYTECODE# the tests start a hundred processes, which should not compile everything anew
 
-.PHONY: help demo test check lint types tests docs bench release test-lowest torch-free torture fuzz audit clean
+.PHONY: help demo test check lint types tests docs bench release test-lowest torch-free torture soak fuzz audit clean
 
 help:  ## this list
 	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,7 @@ check: test docs  ## all that CI runs
 lint: $(VENV)/.test  ## ruff
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/hadolint Dockerfile
 
 types: $(VENV)/.test  ## mypy
 	$(BIN)/mypy
@@ -59,6 +60,10 @@ torch-free: $(VENV)/.test  ## the installation without torch of docs/deploy.md, 
 torture: $(VENV)/.test  ## end every command at each of its file operations, and change bytes of stored files
 	$(BIN)/python benchmarks/torture.py
 	$(BIN)/python benchmarks/byte_changes.py
+
+soak: $(VENV)/.test  ## 10,000 requests made from the description of the service, and 500 kills of it during a review
+	HIERCOS_CASES=5000 $(BIN)/pytest tests/serve/test_app.py -k description
+	HIERCOS_KILLS=500 $(BIN)/pytest tests/cli/commands/test_serve.py -k killed
 
 fuzz: $(VENV)/.test  ## a million mutated files through every reader
 	$(BIN)/python benchmarks/fuzz.py --inputs 1000000

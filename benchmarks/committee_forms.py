@@ -89,8 +89,7 @@ def shared(taxonomy: Taxonomy, samples: Samples, epochs: int, dropout: float) ->
     trunk = TransformationModule(samples.features.shape[1], WIDTH, dropout=dropout)
     methods = [built(name, taxonomy, WIDTH, 0.0) for name in MEMBERS]  # for their losses and scores
     classes, nodes = taxonomy.num_classes, taxonomy.num_nodes
-    axes = nn.Sequential(nn.Linear(WIDTH, nodes), nn.BatchNorm1d(nodes), nn.PReLU(nodes))  # as "norm-prelu"
-    layers = [nn.Linear(WIDTH, classes), nn.Linear(WIDTH, classes), axes]
+    layers = [nn.Linear(WIDTH, classes), nn.Linear(WIDTH, classes), nn.Linear(WIDTH, nodes)]
 
     def loss(features: Tensor, rows: Tensor) -> Tensor:
         hidden = trunk(features)

@@ -16,7 +16,7 @@ from lightning_fabric import Fabric
 
 from hiercos.data import completed, load_dataset
 from hiercos.encoders import LabelledVectors
-from hiercos.methods import Model
+from hiercos.methods import METHODS, Model
 from hiercos.model import evaluate
 from hiercos.paper.ablation import COSINE, mean_cosine
 from hiercos.training import Features, Settings, features_of, fit
@@ -28,15 +28,11 @@ VARIANTS: dict[
     "barz-denzler": ("barz-denzler", {}),
     "haframe": ("haframe", {}),
     "hier-cos": ("hier-cos", {}),
-    "hier-cos prelu": ("hier-cos", {"options.activation": "prelu"}),
-    "hier-cos norm-prelu": ("hier-cos", {"options.activation": "norm-prelu"}),
+    "hier-cos magnitudes": ("hier-cos", {"options.reading": "magnitudes", "options.alpha": 0.05}),
+    "hier-cos magnitudes alpha 0": ("hier-cos", {"options.reading": "magnitudes"}),
     "hier-cos N-wide": ("hier-cos", {"options.width": None}),
-    "hier-cos norm-prelu rate .01": ("hier-cos", {"options.activation": "norm-prelu", "learning_rate": 0.01}),
-    "hier-cos norm-prelu alpha .001": ("hier-cos", {"options.activation": "norm-prelu", "options.alpha": 0.001}),
-    "hier-cos norm-prelu alpha .005": ("hier-cos", {"options.activation": "norm-prelu", "options.alpha": 0.005}),
-    "hier-cos norm-prelu alpha .1": ("hier-cos", {"options.activation": "norm-prelu", "options.alpha": 0.1}),
-    "hier-cos norm-prelu alpha .2": ("hier-cos", {"options.activation": "norm-prelu", "options.alpha": 0.2}),
-    "hier-cos norm-prelu dropout 0": ("hier-cos", {"options.activation": "norm-prelu", "options.dropout": 0.0}),
+    "hier-cos exponent 1": ("hier-cos", {"options.exponent": 1.0}),
+    "hier-cos dropout .5": ("hier-cos", {"options.dropout": 0.5}),
 }
 COLUMNS = ("top1", "hops", "hops_at_5", "hops_at_20", "fpa", COSINE, "ahd_at_5", "log_loss", "epochs", "seconds")
 
@@ -80,7 +76,7 @@ def main() -> None:
     for name in asked.variants.split(","):
         method, changes = VARIANTS[name]
         options = {"width": asked.width, "dropout": 0.1}
-        base = Settings(method, options, max_epochs=100, patience=asked.patience)
+        base = Settings(method, {**options, **METHODS.row(method).recommended}, max_epochs=100, patience=asked.patience)
         found = figures(fabric, data, train, changed(base, changes))
         print(f"| {name} | {' | '.join(f'{found[column]:.4f}' for column in COLUMNS)} |", flush=True)
 

@@ -169,7 +169,7 @@ def command_page() -> str:
         rows = [
             [f"`{_names(option)}`", _cell(option)] for option in command.params if not getattr(option, "hidden", False)
         ]
-        parts += [f"## {name}", inspect.cleandoc(command.help or ""), table(["", ""], *rows)]
+        parts += [f"## {name}", inspect.cleandoc(command.help or ""), table(["option", "meaning"], *rows)]
     return "\n\n".join(parts)
 
 

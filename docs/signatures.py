@@ -1,8 +1,9 @@
-"""Extension of the reference: functions made by `ranking_metric` are shown with the arguments that they take."""
+"""Extensions of the reference: arguments of functions made by `ranking_metric`, and doctests as code."""
 
+import re
 from typing import Any
 
-from griffe import Extension, Function, Parameter, ParameterKind, Parameters
+from griffe import Extension, Function, Object, Parameter, ParameterKind, Parameters
 
 TAKEN = {"scores": "Tensor", "labels": "Tensor", "taxonomy": "Taxonomy"}  # in place of the ranking
 
@@ -16,3 +17,12 @@ class RankingMetrics(Extension):
             kind = ParameterKind.positional_or_keyword
             taken = [Parameter(name, annotation=annotation, kind=kind) for name, annotation in TAKEN.items()]
             func.parameters = Parameters(*taken, *[each for each in func.parameters if each.name != "ranking"])
+
+
+class Doctests(Extension):
+    """Names the section of examples as griffe expects it; otherwise `>>>` would be quotations within quotations."""
+
+    def on_instance(self, *, obj: Object, **_: Any) -> None:
+        """Change the docstring of an object."""
+        if obj.docstring is not None:
+            obj.docstring.value = re.sub("^Example:$", "Examples:", obj.docstring.value, flags=re.MULTILINE)

@@ -60,7 +60,7 @@ def of_energies() -> Exported:
 @cache
 def of_evidence() -> Exported:
     """A model of Hier-COS whose probabilities come from divergences, with a fitted factor."""
-    model = untrained(TOY17, cloud(TOY17, 34)[0], "hier-cos", width=32, probabilities="divergence")
+    model = untrained(TOY17, cloud(TOY17, 34)[0], "hier-cos", width=32, reading="shares", alpha=0.0)
     model.evidence.factor.fill_(0.3)
     return _exported(Classifier(model, None, rule("none"), 0.4))
 

@@ -100,7 +100,7 @@ def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
     variants = ["--methods", "cross-entropy,hier-cos", "--rules", "none,crm@cross-entropy", "--seeds", "2"]
     assert run(command("compare", data, tmp_path / "out", *variants, *FAST)) == 0
     out, err = capsys.readouterr()
-    assert "HOPS@20" in out
+    assert "All columns: " in out
     assert "\nShip " in out
     assert "epoch 2/2" in err
     assert "has no split" in err
@@ -180,7 +180,7 @@ def settings(*given: str) -> Settings:
 
 
 def test_methods_have_the_same_body_unless_they_are_taken_as_published() -> None:
-    usual = {"width": 512, "dropout": 0.1, "activation": "norm-prelu", "alpha": None, "probabilities": "divergence"}
+    usual = {"width": 512, "dropout": 0.1, "reading": "shares", "alpha": 0.0}
     assert dict(settings().options) == usual
     assert dict(settings("published=true").options) == {}
     assert dict(settings("width=64", "alpha=0.5").options) == {**usual, "width": 64, "alpha": 0.5}
@@ -239,8 +239,8 @@ def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
     assert out.startswith("hier-cos\n")
     assert "haframe" not in out
     lines = [line.strip() for line in out.splitlines()]
-    assert "alpha=0.05 (hiercos train: one that suits the taxonomy)" in lines
-    assert "activation=none (hiercos train: norm-prelu)" in lines
+    assert "alpha=0.05 (hiercos train: 0.0)" in lines
+    assert "reading=magnitudes (hiercos train: shares)" in lines
     assert "labels at inner nodes:         yes" in lines
     assert run(["methods", "soft-labels"]) == 0
     assert "labels at inner nodes:         no" in capsys.readouterr().out
@@ -368,11 +368,12 @@ def test_debug_shows_the_traceback(arguments: list[str], capsys: pytest.CaptureF
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_without_a_command_the_help_is_shown_and_nothing_done(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_command_the_four_of_a_day_and_one_to_try_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 2
     out, err = capsys.readouterr()
-    assert "Usage" in out
-    assert err.strip() == ""
+    lines = [line.split() for line in out.splitlines() if "hiercos " in line][:5]
+    assert [words[1] for words in lines] == ["compare", "train", "predict", "review", "compare"]
+    assert err == ""
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,7 +106,7 @@ def test_inputs_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
         "expected a table (.csv, .tsv, .parquet, .jsonl, .json) of texts because this model takes texts, got a.npz"
     )
     assert fault_of("-", kind="vectors") == (
-        "this model takes vectors: expected an .npz file, got texts on standard input"
+        "this model takes vectors: expected an .npz of vectors, got texts on standard input"
     )
     assert fault_of(tmp_path / "b.csv", kind="texts") == (
         "b.csv: there is no such file; expected a file (.csv, .tsv, .parquet, .jsonl, .json) "

@@ -117,3 +117,19 @@ def test_each_other_word_for_a_split_is_named_once_with_its_first_row_and_what_i
         "a.csv: row 4: expected train, val or test as the split, got 'Test'; did you mean 'test'?\n"
         "a.csv: row 6: expected train, val or test as the split, got ''"
     )
+
+
+def test_groups_are_never_divided_and_time_tests_on_what_is_later() -> None:
+    draw = np.random.default_rng(0)
+    groups = [f"g{number}" for number in draw.integers(300, size=900)]
+    times = np.array([int(group[1:]) // 3 for group in groups]) + draw.random(900)
+    nodes, none, is_class = draw.integers(200, size=900), np.full(900, ""), np.ones(900, dtype=bool)
+    of_groups = completed_split(groups, nodes, none, is_class=is_class, grouped=True)
+    later = completed_split(groups, nodes, none, is_class=is_class, grouped=True, times=times)
+    for split in (of_groups, later):
+        assert {*split} == {"train", "val", "test"}
+        assert all(len({*split[np.array(groups) == group]}) == 1 for group in {*groups})
+    assert np.mean(later == "test") == pytest.approx(0.1, abs=0.03)
+    last = {group: times[np.array(groups) == group].max() for group in groups}
+    by_group = np.array([last[group] for group in groups])
+    assert by_group[later == "train"].max() < by_group[later == "test"].min()

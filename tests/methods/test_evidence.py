@@ -100,11 +100,11 @@ def test_a_divergence_by_hand_on_an_uneven_tree() -> None:
 
 def test_what_is_published_has_no_evidence_and_the_commands_recommend_it() -> None:
     assert METHODS["hier-cos"](UNEVEN, in_features=4).evidence is None
-    assert isinstance(METHODS["hier-cos"](UNEVEN, in_features=4, probabilities="divergence").evidence, Divergences)
-    with pytest.raises(ValueError, match="probabilities"):
-        METHODS["hier-cos"](UNEVEN, in_features=4, probabilities="x")
-    assert Settings("hier-cos").method_options("hier-cos")["probabilities"] == "divergence"
-    assert "probabilities" not in Settings("hier-cos", published=True).method_options("hier-cos")
+    assert isinstance(METHODS["hier-cos"](UNEVEN, in_features=4, reading="shares").evidence, Divergences)
+    with pytest.raises(ValueError, match="reading"):
+        METHODS["hier-cos"](UNEVEN, in_features=4, reading="x")
+    assert Settings("hier-cos").method_options("hier-cos")["reading"] == "shares"
+    assert "reading" not in Settings("hier-cos", published=True).method_options("hier-cos")
 
 
 def test_tables_are_no_larger_than_the_tree() -> None:
@@ -202,7 +202,7 @@ def test_a_graph_is_trained_and_read_by_its_evidence(fabric: Fabric, tmp_path: P
 
 
 def test_an_extended_model_keeps_its_factor() -> None:
-    model = Model(UNEVEN, 4, "hier-cos", {"width": 8, "probabilities": "divergence"})
+    model = Model(UNEVEN, 4, "hier-cos", {"width": 8, "reading": "shares"})
     assert model.evidence is not None
     model.evidence.factor.fill_(0.4)
     larger = Taxonomy.from_paths([("f",), ("a", "d"), ("a", "c"), ("b", "only", "leaf"), ("b", "new")])

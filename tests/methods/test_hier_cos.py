@@ -1,10 +1,7 @@
-import pytest
 import torch
 
-from hiercos import Taxonomy
 from hiercos.geometry import leaf_scores, node_scores
 from hiercos.methods import METHODS
-from hiercos.methods.hier_cos import suitable_alpha
 from trees import TOY17
 
 
@@ -19,15 +16,15 @@ def test_the_span_of_the_subspaces_changes_the_scores_and_never_the_loss() -> No
     torch.testing.assert_close(alone.node_scores(z), z.abs())
 
 
-def test_the_penalty_of_wide_and_of_deep_trees_weighs_less_unless_alpha_is_given() -> None:
-    wide = Taxonomy.from_paths([(f"branch {child % 64}", f"class {child}") for child in range(1024)])
-    assert suitable_alpha(wide) == pytest.approx(0.0256)  # 8 + 32 in place of 32
-    deep = Taxonomy.from_paths([[f"{level}.{path}" for level in range(40)] for path in range(4)])
-    assert suitable_alpha(deep) == pytest.approx(0.0032)  # 40 levels of 2
-    assert suitable_alpha(Taxonomy.from_paths([[f"class {leaf}"] for leaf in range(1024)])) == 0.05  # 32 exactly
-    z, labels = torch.randn(4, wide.num_nodes), torch.arange(4)
-    plain, given, chosen = (METHODS["hier-cos"](wide, 5, width=4, alpha=each).loss for each in (0.0, 0.0256, None))
-    torch.testing.assert_close(chosen(z, labels), given(z, labels))
-    assert not torch.equal(chosen(z, labels), plain(z, labels))
-    published = METHODS["hier-cos"](wide, 5, width=4).loss
-    assert torch.equal(published(z, labels), METHODS["hier-cos"](wide, 5, width=4, alpha=0.05).loss(z, labels))
+def test_energies_of_shares_are_those_of_the_softmax_that_the_loss_compares() -> None:
+    method, labels = METHODS["hier-cos"](TOY17, in_features=5, reading="shares", alpha=0.0), torch.arange(17)
+    assert method.energies is not None
+    z = method.head.eval()(torch.randn(17, 5)).detach()
+    shares = z.softmax(dim=1)
+    torch.testing.assert_close(method.energies(z), shares)
+    nodes = [TOY17.ancestors.list(leaf).tolist() for leaf in TOY17.leaves]
+    on_path = torch.stack([shares[:, path].sum(dim=1) for path in nodes], dim=1)
+    torch.testing.assert_close(method.class_scores(z), on_path.sqrt())
+    targets = torch.zeros(17, TOY17.num_nodes, dtype=torch.float64).scatter_add(1, *method.loss.class_targets(labels))
+    expected = (torch.xlogy(targets, targets) - targets * shares.log()).sum(dim=1).mean()
+    torch.testing.assert_close(method.loss(z, labels).double(), expected)

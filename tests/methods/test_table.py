@@ -46,9 +46,9 @@ def test_every_method_says_what_it_is_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
-        ("alpha", "abc", "option alpha: expected a number or none, got 'abc'"),
-        ("alpha", float("nan"), "option alpha: expected a number or none, got nan"),
-        ("alpha", True, "option alpha: expected a number or none, got True"),
+        ("alpha", "abc", "option alpha: expected a number, got 'abc'"),
+        ("alpha", float("nan"), "option alpha: expected a number, got nan"),
+        ("alpha", True, "option alpha: expected a number, got True"),
         ("width", 2.5, "option width: expected an integer or none, got 2.5"),
         ("basis", "foo", "option basis: expected one of 'identity', 'random', got 'foo'"),
         ("ancestors", 1, "option ancestors: expected true or false, got 1"),
@@ -127,5 +127,5 @@ def test_recommended_options_are_options_of_their_method() -> None:
     recommended = {name: METHODS.row(name).recommended for name in METHODS}
     for name, options in recommended.items():
         METHODS.check_options(name, options)
-    assert recommended["hier-cos"] == {"activation": "norm-prelu", "alpha": None, "probabilities": "divergence"}
+    assert recommended["hier-cos"] == {"reading": "shares", "alpha": 0.0}
     assert recommended["cross-entropy"] == {}

@@ -102,3 +102,16 @@ def test_what_is_there_is_never_replaced(web: tuple[Path, str], tmp_path: Path) 
     other = dataclasses.replace(offered(web), members=("games",))
     assert fault_of(other, tmp_path / "root") == expected
     assert list((tmp_path / "root" / "toys").iterdir()) == []
+
+
+def test_what_has_no_room_is_not_begun(web: tuple[Path, str], tmp_path: Path) -> None:
+    download = dataclasses.replace(offered(web), size=10**18, url="http://nowhere.invalid/toys.tar.gz")
+    assert fault_of(download, tmp_path).startswith(
+        "ROOT: expected disk space for the archive and its content, 2000000 TB, got "
+    )
+
+
+def test_a_connection_that_ends_early_leaves_nothing(web: tuple[Path, str], tmp_path: Path) -> None:
+    download = offered(web, "cut-toys.tar.gz")
+    assert "ended early" in fault_of(download, tmp_path / "root")
+    assert list((tmp_path / "root").iterdir()) == []

@@ -66,7 +66,7 @@ def test_the_page_holds_the_tables_with_their_best_values_and_the_verdict(tmp_pa
     assert ("best", "0.900") in cells
     assert ("", "0.400") in cells
     assert ("", "+0.500") in cells  # one seed: nothing is certain
-    assert "Differences to cross-entropy, the most accurate flat method, seed by seed" in text
+    assert "Table: differences to cross-entropy, the most accurate flat method, seed by seed" in text
     assert "hier-cos gains 0.500 of HOPS" in text
     assert "<h1>toys &lt;b&gt;</h1>" in text
 
@@ -75,11 +75,12 @@ def test_the_recommendation_comes_first_and_its_command_is_code() -> None:
     page = tight(report_html(RESULTS))
     assert '<div class="verdict"><p class="first">Ship hier-cos: near.</p></div>' in page
     more = page.partition('<div class="more">')[2].partition("</div>")[0]
-    assert more.startswith("<p><strong>Against cross-entropy, the most accurate flat method: </strong>hier-cos gains")
-    assert "<code>hiercos train &#39;a &lt;b&gt;.csv&#39;</code>" in more
+    command, _, folded = more.partition("<details>")
+    assert "<code>hiercos train &#39;a &lt;b&gt;.csv&#39;</code>" in command
+    assert "<p><strong>Against cross-entropy, the most accurate flat method: </strong>hier-cos gains" in folded
 
 
-def test_the_verdict_says_where_the_variant_errs_and_shows_its_reasons_before_the_picture() -> None:
+def test_reasons_and_mistakes_are_folded_below_the_picture() -> None:
     advice = [
         Statement("few-rows", "over 3.", subject="Few test rows"),
         Statement("features", "good.", subject="The features"),
@@ -88,10 +89,13 @@ def test_the_verdict_says_where_the_variant_errs_and_shows_its_reasons_before_th
     results = comparison_results([record("hier-cos"), record("cross-entropy")], advice=advice)
     page = tight(report_html(results, analysis()))
     verdict, _, rest = page.partition('<div class="verdict">')[2].partition("</div>")
-    assert verdict.startswith('<p class="first">Ship hier-cos: top-1 50.00%.</p><p>It ties with none.</p>')
-    assert "<p><strong>Where it errs: </strong>" in verdict
-    assert verdict.endswith("<p><strong>Few test rows: </strong>over 3.</p>")
-    assert rest.index("<svg") < rest.index("The features: ")
+    assert verdict == '<p class="first">Ship hier-cos: top-1 50.00%.</p><p><strong>Few test rows: </strong>over 3.</p>'
+    folded = rest.partition("<details>")[2]
+    assert rest.index("<svg") < rest.index("<details>")
+    assert all(words in folded for words in ("It ties with none.", "Where it errs: ", "The features: "))
+    assert "committee: several models" not in page
+    of_committee = comparison_results([record("committee"), record("cross-entropy")], advice=advice)
+    assert "committee: several models" in report_html(of_committee)
 
 
 @pytest.mark.parametrize(

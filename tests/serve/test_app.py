@@ -24,10 +24,11 @@ from starlette.testclient import TestClient
 
 from colours import colour_images
 from hiercos.cli.app import run
-from hiercos.data import InputBatch, Texts
+from hiercos.data import Dataset, InputBatch, Texts, Vectors
 from hiercos.decisions import Posterior
 from hiercos.serve import Limits, ServedModel, Service, create_app
 from hiercos.serve.served_model import measured_curve
+from hiercos.training import Settings, train
 from onnx_exports import of_images
 from serving import client_of, loaded, texts_of, write_rows
 from trees import TOY
@@ -293,3 +294,27 @@ def test_requests_made_from_the_description_get_the_answers_that_it_describes(to
 
 def headers_of(token: str) -> dict[str, str]:
     return {"Host": "localhost", **({"Authorization": f"Bearer {token}"} if token else {})}
+
+
+def test_a_model_of_several_labels_answers_with_lists(tmp_path: Path) -> None:
+    sets = np.array([[2, 4], [3, -1], [4, -1], [2, -1]] * 30)  # cat and car, dog, car, cat
+    features = np.stack([(sets == node).any(axis=1) for node in (2, 3, 4)], axis=1).astype(np.float32)
+    split = np.repeat(["train", "val"], [80, 40])
+    data = Dataset(
+        "sets",
+        TOY,
+        Vectors(features),
+        np.where(sets[:, 1] < 0, sets[:, 0], -1),
+        split,
+        label_sets=sets,
+        purpose="train",
+    )
+    train(data, Settings(), folder=tmp_path)
+    with client_of(loaded(tmp_path)) as client:
+        found = client.post("/predict", json={"inputs": [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]}).json()["answers"]
+        refused = client.post("/predict", json={"inputs": [[1.0, 0.0, 1.0]], "top": 2})
+        counted = client.get("/metrics").text
+    assert [{each["class"] for each in answer["answers"]} for answer in found] == [{"cat", "car"}, {"dog"}]
+    assert refused.status_code == 422
+    assert "no top, explain" in refused.json()["error"]
+    assert 'level="2 labels"} 1' in counted

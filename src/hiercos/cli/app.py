@@ -18,6 +18,18 @@ FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 RESUMED = ("train", "extend")  # commands that continue with --resume
 CONTINUED = ("compare", "ablate", "reproduce", "embed")  # commands that continue when they are run again
 
+START = """\
+hiercos compare items.csv --out comparison    which method is best on your rows, and what the tree brings
+hiercos train items.csv --out model           one model, with its rule
+hiercos predict model new.csv                 an answer at every level for each row
+hiercos review model new.csv --output q.csv   the rows worth a person's time
+
+items.csv has the columns text (or path, of images) and label, such as "pet > cat". Data to try it on are built in:
+
+    hiercos compare icd10cm:9 --methods linear-svm,tree-logistic --seeds 1 --out first
+
+All commands: hiercos --help. Options of one: hiercos train --help."""
+
 # faults of values that pydantic finds
 BOUNDS = {"greater_than_equal": "at least", "less_than_equal": "at most", "greater_than": "above", "less_than": "below"}
 NUMBERS = {"int": "an integer", "float": "a number"}
@@ -50,7 +62,7 @@ def common(
         typer.echo(__version__)
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
+        typer.echo(START)
         raise typer.Exit(BAD_INPUT)
 
 

@@ -43,6 +43,7 @@ def held_out_samples(files: Folder, stored: "Classifier", data: str, columns: Co
         trained_on=known.get("fingerprint"),
         embedded_from=known.get("embedded_from", {}).get("fingerprint"),
         kinds=stored.kinds,
+        columns=stored.columns,
         **asdict(columns),
         callback=checking_lines(),
     )

@@ -18,12 +18,13 @@ from hiercos.data.splits import (
     SPLITS,
     TEST_SHARE,
     VAL_SHARE,
+    Key,
     Purpose,
     TextArray,
     completed_split,
 )
 from hiercos.errors import DataError, listed
-from hiercos.taxonomy import Floats, IntArray, Taxonomy, label_indices
+from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy, label_indices
 
 LEARNED = ("train", "val")  # splits whose labels are learned from
 MOST_SHOWN = 5  # names in a note
@@ -57,6 +58,8 @@ class Dataset:
         weights: weight of each sample in training, shape (M,), above 0; None for equal weights.
         candidates: nodes of which each sample has one, shape (M, K), -1 for none; None if every label is known. The
             node of a sample with several is at or above them all.
+        groups: name of the group of each sample, shape (M,), which no split or fold divides; None without groups.
+        times: time of each sample, shape (M,): a split that is chosen trains on the past; None to choose it by hash.
         numbers: row of each sample in its file as messages count it, shape (M,); None for data that are not read from
             rows.
         purpose: purpose of the data: "compare" needs test samples, "train" none, and "extend", for a model that is
@@ -79,6 +82,8 @@ class Dataset:
     purpose: Purpose = "compare"
     weights: Floats | None = None
     candidates: IntArray | None = None
+    groups: AnyArray | None = None
+    times: Floats | None = None
     numbers: IntArray | None = None
 
     def __post_init__(self) -> None:
@@ -151,8 +156,8 @@ class Dataset:
         return bool((self.split == "").any())
 
     def take(self, rows: IntArray) -> Self:
-        """The data set of some rows, in this order, with their labels, sets of labels, splits and weights."""
-        optional = ("label_sets", "weights", "candidates", "numbers")
+        """The data set of some rows, in this order, with all that belongs to each."""
+        optional = ("label_sets", "weights", "candidates", "groups", "times", "numbers")
         changed: dict[str, Any] = {name: each[rows] for name in optional if (each := getattr(self, name)) is not None}
         return replace(self, inputs=self.inputs.take(rows), nodes=self.nodes[rows], split=self.split[rows], **changed)
 
@@ -187,17 +192,21 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
     if not is_new and known and not targets:
         return dataset
     is_class = dataset.is_class
-    keys, own = dataset.inputs.split_keys(), dataset.split
-    split = completed_split(keys, dataset.nodes, own, is_class=is_class, test=test, targets=targets)
+    keys = split_keys(dataset.inputs, dataset.groups)
+    others: dict[str, Any] = {"grouped": dataset.groups is not None, "times": dataset.times}
+    split = completed_split(keys, dataset.nodes, dataset.split, is_class=is_class, test=test, targets=targets, **others)
+    chosen = f"by hash of each {'sample' if dataset.groups is None else 'group'}"
+    chosen = chosen if dataset.times is None else f"as the latest{' groups' * (dataset.groups is not None)}"
     notes = []
     if is_new and test:
         _check_rows_of(split, ("train", "test"), dataset.source)
-        notes.append(
-            f"{dataset.source} has no split: {TEST_SHARE:.0%} test samples were chosen by hash of each sample."
-        )
+        notes.append(f"{dataset.source} has no split: {TEST_SHARE:.0%} test samples were chosen {chosen}.")
     if not known and "val" in split:
         share = f"{VAL_SHARE:.0%} of the {'other ' * (is_new and test)}samples"
-        notes.append(f"{dataset.source}: {share} validate, chosen by hash; the final model learns from them, too.")
+        notes.append(
+            f"{dataset.source}: {share} validate, chosen {chosen.removesuffix(' of each sample')}; "
+            "the final model learns from them, too."
+        )
     if targets:
         aside = np.count_nonzero(split == CALIBRATION)
         of_class = np.count_nonzero(is_class[split == CALIBRATION])
@@ -208,6 +217,11 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
             )
         notes.append(f"{dataset.source}: {aside} samples calibrate targets and are not learned from.")
     return replace(dataset, split=split, notes=(*dataset.notes, *notes))
+
+
+def split_keys(inputs: Inputs, groups: AnyArray | None) -> Sequence[Key]:
+    """What the split of each sample depends on, M keys: its group, or else its content."""
+    return inputs.split_keys() if groups is None else [str(group) for group in groups]
 
 
 def _check_rows_of(split: TextArray, names: Sequence[str], source: str) -> None:

@@ -1,4 +1,4 @@
-"""Inputs of a model, one type for each kind: texts, vectors, and images (see `hiercos.data.images`)."""
+"""Inputs of a model, one type for each kind: texts, vectors, images and columns (which have modules of their own)."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -18,14 +18,14 @@ from hiercos.taxonomy import AnyArray, IntArray
 Float32Array = NDArray[np.float32]
 SparseMatrix: TypeAlias = csr_matrix  # shape (M, V)
 Rows = Sequence[int] | IntArray
-Kind = Literal["vectors", "texts", "images"]
+Kind = Literal["vectors", "texts", "images", "columns"]
 Array = TypeVar("Array", bound=NDArray[Any])
 
 
 class Inputs(ABC):
     """M inputs of one kind, in order. Every type can be pickled for worker processes."""
 
-    kind: ClassVar[Kind]  # "texts", "vectors" or "images"
+    kind: ClassVar[Kind]
     needs_decoding: ClassVar[bool] = False  # whether an input can turn out to be faulty when it is decoded
     _digests: ByteArray | None = None
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from hiercos.data.built_in.table import BUILT_IN
-from hiercos.data.dataset import Dataset, completed, data_fingerprint
+from hiercos.data.columns import ColumnInputs, groups_of, times_of, weights_of
+from hiercos.data.dataset import Dataset, completed, data_fingerprint, split_keys
 from hiercos.data.images.decoding import usable_rows
 from hiercos.data.inputs import Kind
 from hiercos.data.readers.registry import STANDARD_INPUT, existing_suffix, known_suffixes, prefix_of, reader_of
@@ -58,10 +59,16 @@ def load_dataset(
     Raises:
         DataError: for unusable data, with every fault by file, row and value.
         TaxonomyError: for an unusable taxonomy.
+
+    Example:
+        >>> dataset = load_dataset("icd10cm:3")
+        >>> dataset.kind, dataset.inputs[0], dataset.taxonomy.num_classes
+        ('texts', 'Iron deficiency anemia', 24)
     """
     chosen = SourceOptions(**options)
     name, _, rest = str(source).partition(":")
     if name in BUILT_IN:
+        _check_columns(name, chosen)
         if taxonomy is not None:
             raise DataError(f"{name} brings its own taxonomy: expected no other, got {taxonomy}")
         found = BUILT_IN[name].load(rest, None if chosen.root is None else Path(chosen.root))
@@ -99,16 +106,21 @@ class LabelledRows(NamedTuple):
         purpose: Purpose,
     ) -> Dataset:
         """The rows with what was read of them, and further notes."""
+        inputs = self.batch.inputs
+        columns = (f"{self.source.name}: {inputs.summary()}",) if isinstance(inputs, ColumnInputs) else ()
         return Dataset(
             name=dataset_name(self.source.name),
             taxonomy=taxonomy,
-            inputs=self.batch.inputs,
+            inputs=inputs,
+            groups=groups_of(inputs),
+            times=times_of(inputs),
+            weights=weights_of(inputs),
             nodes=labels.nodes,
             label_sets=labels.sets,
             candidates=labels.candidates,
             numbers=np.asarray(self.batch.numbers),
             split=split,
-            notes=(*self.source.notes, *notes, *labels.notes),
+            notes=(*self.source.notes, *columns, *notes, *labels.notes),
             source=self.source.name,
             origin=self.source.origin,
             purpose=purpose,
@@ -233,6 +245,7 @@ def _labelled_rows(source: str | Path, options: SourceOptions, kinds: Sequence[K
     name = source_name(source)
     reader = reader_of(name)
     assert reader is not None  # as checked
+    _check_columns(name, options)
     with reading(f"{source}: the data cannot be read", DataError):
         found = reader.rows(name, options, kinds[0] if kinds else None)
         if kinds and found.kind not in kinds:  # first: its labels would all be unknown
@@ -243,6 +256,14 @@ def _labelled_rows(source: str | Path, options: SourceOptions, kinds: Sequence[K
             raise DataError(f"{name}: expected at least one sample")
         kept, faults = replace(found, read=in_batches(rows)).usable(options, at_once=sys.maxsize)
         return LabelledRows(kept, kept.whole(), faults)
+
+
+def _check_columns(source: str, options: SourceOptions) -> None:
+    """Raise a DataError for columns of anything but a table, or beside one column of inputs."""
+    if options.columns is not None and Path(source).suffix.lower() not in SAMPLE_TABLES:
+        raise DataError(f"--columns: expected {EXPECTED_TABLE}, got {source}")
+    if options.columns is not None and options.input_column is not None:
+        raise DataError(f"--input-column {options.input_column}: expected no --columns with it")
 
 
 def dataset_name(source: str) -> str:
@@ -258,6 +279,7 @@ EXPECTED = {
     "vectors": "an .npz of vectors",
     "texts": f"{EXPECTED_TABLE} of texts",
     "images": f"an image, a folder of images or {EXPECTED_TABLE} of their paths",
+    "columns": f"{EXPECTED_TABLE} with its columns",
 }
 
 
@@ -291,7 +313,7 @@ def _refuse_inputs(path: str | Path, kind: Kind) -> NoReturn:
     """Raise a DataError for inputs that no reader takes."""
     file = Path(path)
     if str(path) == STANDARD_INPUT:
-        raise DataError("this model takes vectors: expected an .npz file, got texts on standard input")
+        raise DataError(f"this model takes {kind}: expected {EXPECTED[kind]}, got texts on standard input")
     if not file.exists() or file.is_dir():
         folder = " or a folder" * (kind == "images")
         existing_suffix(file, known_suffixes(kind), f"{folder} because this model takes {kind}")
@@ -352,9 +374,11 @@ def _test_split(
 ) -> tuple[TextArray, str]:
     """The split of rows without one: that of the training, if a model was trained on them, else all are for testing."""
     name, inputs, is_class = rows.source.name, rows.batch.inputs, taxonomy.classes_of(labels.nodes) >= 0
-    keys, none = inputs.split_keys(), np.full(len(inputs), "")
+    groups, none = groups_of(inputs), np.full(len(inputs), "")
+    others: dict[str, Any] = {"grouped": groups is not None, "times": times_of(inputs)}
+    keys = split_keys(inputs, groups)
     for test, targets in product((True, False), repeat=2):
-        split = completed_split(keys, labels.nodes, none, is_class=is_class, test=test, targets=targets)
+        split = completed_split(keys, labels.nodes, none, is_class=is_class, test=test, targets=targets, **others)
         if data_fingerprint(taxonomy, inputs, labels.nodes, split, labels.sets) not in trained_on:
             continue
         if not test:

@@ -27,6 +27,8 @@ class SourceOptions:
     """Options for reading the user's own data."""
 
     input_column: str | None = None  # column of texts or of paths to images; "text" by default, else "path"
+    # kind of each input column, "" for one to guess, see `hiercos.data.columns`; None for one column of inputs
+    columns: Mapping[str, str] | None = None
     label_column: str | None = LABEL_COLUMN  # column of labels; None to read neither labels nor splits
     split_column: str = SPLIT_COLUMN  # column of splits; without the default column, there are none
     # folder that the paths in a table are relative to, by default that of the table; for built-in data sets, the folder
@@ -51,7 +53,7 @@ class InputBatch:
     """Consecutive rows of a source."""
 
     numbers: Sequence[int]  # number of each row, B numbers: the line in a text file, else counted from 1
-    inputs: Inputs  # B texts, vectors or images
+    inputs: Inputs  # B inputs
     kept: Mapping[str, Sequence[str]] = field(default_factory=dict)  # columns to copy to the answers, B cells each
     labels: Column | None = None  # label of each row as the user wrote it; None if they were not asked for
     split: Column | None = None  # split of each row; None if the source has none
@@ -104,7 +106,7 @@ class Source:
     """Rows of a file, a folder, a stream or Python objects."""
 
     name: str  # name of the source in messages
-    kind: Kind  # "texts", "vectors" or "images"
+    kind: Kind
     read: Read  # function from a batch size to the batches; every call begins with the first row
     count: int | None = None  # number of rows, if it is known without reading them
     notes: tuple[str, ...] = ()  # sentences for the user about decisions made while reading
@@ -157,6 +159,8 @@ class Source:
             return self, ()
         if self.kind == "images":
             return self._with_usable_images(options), ()
+        if self.kind == "columns":
+            return replace(self, count=sum(len(batch) for batch in self.read(at_once))), ()  # a fault is raised
         if self.kind == "vectors":
             faults = vector_faults(batch.inputs for batch in self.read(at_once))
             return self, [f"{self.name}: {fault}" for fault in faults]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.errors import DataError, RowName, row_name
-from hiercos.taxonomy import AnyArray, IntArray
+from hiercos.taxonomy import AnyArray, Floats, IntArray
 
 SPLITS = ("train", "val", "test")
 Purpose = Literal["compare", "train", "extend", "test"]
@@ -82,34 +82,54 @@ def completed_split(
     is_class: NDArray[np.bool_],
     test: bool = True,
     targets: bool = False,
+    grouped: bool = False,
+    times: Floats | None = None,
 ) -> TextArray:
-    """The split of the data with what it leaves open chosen by hash; see `hiercos.data.completed`.
+    """The split of the data with what it leaves open chosen by hash, or by time; see `hiercos.data.completed`.
 
     A label keeps its rows for training if all would validate. Every choice has a hash of its own, so that it does not
     depend on the others.
 
     Args:
-        keys: content of each sample, M keys.
+        keys: content or group of each sample, M keys; equal ones are never divided.
         nodes: node of each sample's label, shape (M,).
         split: split in the data, shape (M,); "" for all samples if they have none.
         is_class: mask of the samples whose node is a class, shape (M,).
         test: whether to choose test samples for data without a split.
         targets: whether to set samples aside to calibrate the targets of back-off, on which nothing else may depend.
+        grouped: whether the keys are groups, of which a sample may keep the others for training.
+        times: time of each sample, shape (M,), of which the latest test and validate; None to choose by hash.
     """
     made = split.astype("<U11")  # room for every name
     if (split == "").any():
         made[:] = "train"
         if test:
-            made[np.array([hash_fraction(key) for key in keys]) >= 1 - TEST_SHARE] = "test"
+            by_hash = np.array([hash_fraction(key) for key in keys]) >= 1 - TEST_SHARE
+            made[by_hash if times is None else _latest(keys, times, made == "train", TEST_SHARE)] = "test"
     if "val" not in made:
         available = made == "train"
-        chosen = _drawn(keys, "val", VAL_SHARE) & available
-        chosen &= np.isin(nodes, nodes[available & ~chosen])
+        by_hash = _drawn(keys, "val", VAL_SHARE) & available
+        chosen = by_hash if times is None else _latest(keys, times, available, VAL_SHARE)
+        kept = chosen & ~np.isin(nodes, nodes[available & ~chosen])
+        if grouped:
+            whole = {keys[row] for row in np.flatnonzero(kept).tolist()}
+            kept = np.array([key in whole for key in keys], dtype=bool)
+        chosen &= ~kept
         if np.count_nonzero(is_class[chosen]) >= LEAST_VAL:
             made[chosen] = "val"
     if targets and CALIBRATION not in made:
         made[_drawn(keys, "calibration", CALIBRATION_SHARE) & (made != "test")] = CALIBRATION
     return made
+
+
+def _latest(keys: Sequence[Key], times: Floats, among: NDArray[np.bool_], share: float) -> NDArray[np.bool_]:
+    """Mask of about a share of the samples of a mask, the latest ones, shape (M,); those of a key by their last one."""
+    last: dict[Key, float] = {}
+    for key, time in zip(keys, times.tolist(), strict=True):
+        last[key] = max(time, last.get(key, time))
+    of_key = np.array([last[key] for key in keys])
+    found: NDArray[np.bool_] = among & (of_key > np.quantile(of_key[among], 1 - share, method="lower"))
+    return found
 
 
 def _drawn(keys: Sequence[Key], purpose: str, share: float) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from .base import Rule as Rule
 from .base import RuleError as RuleError
 from .base import RuleParameterError as RuleParameterError
 from .base import ShortList as ShortList
+from .base import check_order as check_order
 from .base import rule as rule
 from .base import rule_from_dict as rule_from_dict
 from .chains import HeldOutChains as HeldOutChains
@@ -29,6 +30,9 @@ from .posterior import prior_weights as prior_weights
 from .posterior import score_offsets as score_offsets
 from .request import AnswerRequest as AnswerRequest
 from .request import named_classes as named_classes
+from .searched_posterior import MOST_PROBABILITIES as MOST_PROBABILITIES
+from .searched_posterior import NodeSearch as NodeSearch
+from .searched_posterior import SearchedPosterior as SearchedPosterior
 from .several import Several as Several
 from .stopping import LeastCost as LeastCost
 from .stopping import information as information

@@ -12,6 +12,7 @@ import numpy as np
 
 from hiercos.decisions.chains import HeldOutChains
 from hiercos.decisions.posterior import Posterior
+from hiercos.decisions.searched_posterior import SearchedPosterior
 from hiercos.errors import FaultsError, listed
 from hiercos.registry import Registry
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
@@ -24,21 +25,21 @@ MOST_SHOWN = 3  # answers in the text of a decision
 class Decision:
     """One node for each of M samples: a class, an inner node, or the root.
 
-    Attributes:
-        nodes: node of each answer, shape (M,); -1 for the root.
-        probabilities: probability that the true class is at or below the answer, shape (M,).
-        values: value of each answer under the criterion, shape (M,), higher is better; the rule chose the highest.
-        criterion: name of the values, such as "minus the expected tree distance".
-        taxonomy: taxonomy of the nodes.
-        guarantee: guarantee of these answers with its assumption, as a sentence; "" without one.
+    Example:
+        >>> from hiercos import Taxonomy
+        >>> from hiercos.decisions import Posterior, rule
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> sure = Posterior([[0.55, 0.40, 0.05], [0.95, 0.03, 0.02]], t)
+        >>> [t.path_text(int(node)) for node in rule("back-off", confidence=0.9)(sure).nodes]
+        ['pet', 'pet > cat']
     """
 
-    nodes: IntArray
-    probabilities: Floats
-    values: Floats
-    criterion: str
-    taxonomy: Taxonomy
-    guarantee: str = ""
+    nodes: IntArray  # node of each answer, shape (M,); -1 for the root
+    probabilities: Floats  # probability that the true class is at or below the answer, shape (M,)
+    values: Floats  # value of each answer under the criterion, shape (M,), higher is better; the rule chose the highest
+    criterion: str  # name of the values, such as "minus the expected tree distance"
+    taxonomy: Taxonomy  # taxonomy of the nodes
+    guarantee: str = ""  # guarantee of these answers with its assumption, as a sentence; "" without one
 
     @cached_property
     def classes(self) -> IntArray:
@@ -77,17 +78,11 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class ShortList:
-    """The first K classes for each of M samples.
+    """The first K classes for each of M samples."""
 
-    Attributes:
-        classes: classes of each sample, best first, shape (M, K); -1 where fewer are allowed.
-        values: value of each class under the rule, shape (M, K), higher is better.
-        probabilities: probability of each class, shape (M, K).
-    """
-
-    classes: IntArray
-    values: Floats
-    probabilities: Floats
+    classes: IntArray  # classes of each sample, best first, shape (M, K); -1 where fewer are allowed
+    values: Floats  # value of each class under the rule, shape (M, K), higher is better
+    probabilities: Floats  # probability of each class, shape (M, K)
 
 
 class RuleError(FaultsError):
@@ -117,14 +112,10 @@ class RuleParameterError(RuleError):
 
 
 class Orders(NamedTuple):
-    """Orders of the classes of M samples, as scores in descending order.
+    """Orders of the classes of M samples, as scores in descending order."""
 
-    Attributes:
-        ranking: scores of the whole order, shape (M, C), by which HOPS and AHD@k are measured.
-        listed: scores of the short list, shape (M, C), by which top-k accuracy is measured; None for the same order.
-    """
-
-    ranking: Floats
+    ranking: Floats  # scores of the whole order, shape (M, C), by which HOPS and AHD@k are measured
+    # scores of the short list, shape (M, C), by which top-k accuracy is measured; None for the same order
     listed: Floats | None = None
 
 
@@ -133,15 +124,11 @@ class Rule(ABC):
     """Decision rule; its fields are its parameters and fitted values, as JSON values.
 
     A subclass is a frozen dataclass with a `name`, under which it stands in the table `RULES`.
-
-    Attributes:
-        name: name in `RULES`.
-        fitted: names of the fields that `fit` sets.
-        lists_by_probability: whether top-k accuracy is measured on the short list instead of the ranking.
     """
 
-    name: ClassVar[str]
-    fitted: ClassVar[tuple[str, ...]] = ()
+    name: ClassVar[str]  # name in `RULES`
+    fitted: ClassVar[tuple[str, ...]] = ()  # names of the fields that `fit` sets
+    # whether top-k accuracy is measured on the short list instead of the ranking
     lists_by_probability: ClassVar[bool] = False
 
     @abstractmethod
@@ -216,6 +203,11 @@ class ClassRule(Rule):
 
     criterion: ClassVar[str]
 
+    @property
+    def by_probability(self) -> bool:
+        """Whether the values of the classes are in the order of their probabilities."""
+        return False
+
     @abstractmethod
     def class_values(self, posterior: Posterior) -> Floats:
         """Value of each class as the answer, shape (M, C), in at most one pass through the tree."""
@@ -229,6 +221,10 @@ class ClassRule(Rule):
 
     def __call__(self, posterior: Posterior) -> Decision:
         """The class with the highest value for each sample."""
+        if self.by_probability and isinstance(posterior, SearchedPosterior):
+            classes, logs = posterior.best(1)
+            leaves, first = posterior.taxonomy.leaves[classes[:, 0]], logs[:, 0]
+            return Decision(leaves, np.exp(first), first, self.criterion, posterior.taxonomy)
         values = self.allowed_values(posterior)
         return self._decision(values, values.argmax(axis=1), posterior)
 
@@ -243,10 +239,13 @@ class ClassRule(Rule):
 
     def short_list(self, posterior: Posterior, count: int) -> ShortList:
         """The answer, then the most probable other classes; see `Rule.short_list`."""
+        if self.by_probability and isinstance(posterior, SearchedPosterior):
+            classes, logs = posterior.best(min(count, posterior.taxonomy.num_classes))
+            return ShortList(classes, logs, np.exp(logs))
         values = self.allowed_values(posterior)
         answers = self._decision(values, values.argmax(axis=1), posterior)
         classes = listed_classes(answers.classes, posterior, count)
-        return ShortList(classes, *(np.take_along_axis(each, classes, axis=1) for each in (values, posterior.classes)))
+        return ShortList(classes, np.take_along_axis(values, classes, axis=1), posterior.of_classes(classes))
 
     def _decision(self, values: Floats, classes: IntArray, posterior: Posterior) -> Decision:
         best, probabilities = (
@@ -268,7 +267,7 @@ class NodeRule(Rule):
     def short_list(self, posterior: Posterior, count: int) -> ShortList:
         """The answer if it is a class, then the likeliest other classes; see `Rule.short_list`."""
         classes = listed_classes(self(posterior).classes, posterior, count)
-        probabilities = np.take_along_axis(posterior.classes, classes, axis=1)
+        probabilities = posterior.of_classes(classes)
         return ShortList(classes, probabilities, probabilities)
 
     def decision(self, nodes: IntArray, posterior: Posterior, values: Floats | None = None) -> Decision:
@@ -276,6 +275,13 @@ class NodeRule(Rule):
         probabilities = posterior.of_nodes(nodes)
         values = probabilities if values is None else values
         return Decision(nodes, probabilities, values, self.criterion, posterior.taxonomy)
+
+
+def check_order(rule: Rule, posterior: Posterior) -> None:
+    """Raise a `RuleError` for a rule that needs all classes of a posterior that has too many."""
+    if isinstance(posterior, SearchedPosterior) and isinstance(rule, ClassRule) and not rule.by_probability:
+        count = posterior.taxonomy.num_classes
+        raise RuleError(f"rule {rule.name!r} orders all {count:,} classes: expected none, auto or back-off")
 
 
 def listed_classes(answers: IntArray, posterior: Posterior, count: int) -> IntArray:
@@ -291,6 +297,12 @@ def listed_classes(answers: IntArray, posterior: Posterior, count: int) -> IntAr
     """
     if count == 1 and (answers >= 0).all():
         return answers[:, None]
+    if isinstance(posterior, SearchedPosterior):
+        likeliest = posterior.best(min(count, posterior.taxonomy.num_classes))[0]  # (M, count)
+        place = np.where(likeliest == answers[:, None], -1, np.arange(likeliest.shape[1]))  # the answer comes first
+        missing = (answers >= 0) & (place >= 0).all(axis=1)
+        likeliest[missing, -1], place[missing, -1] = answers[missing], -1
+        return np.take_along_axis(likeliest, np.argsort(place, axis=1, kind="stable"), axis=1)
     scores = listed_scores(answers, posterior)
     listed: IntArray = np.argsort(-scores, axis=1, kind="stable")[:, :count]
     if posterior.restricted:

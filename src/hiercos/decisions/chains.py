@@ -17,14 +17,10 @@ class Chains:
     """The way from the root always to the likeliest child, for each of M samples.
 
     In a graph this way finds the leaf, and the chain climbs from there, always to the likeliest parent.
-
-    Attributes:
-        nodes: nodes from one just under the root down to a leaf, shape (M, H), -1 beyond it.
-        probabilities: probability of each of these nodes, shape (M, H), falling, 0 beyond the leaf.
     """
 
-    nodes: IntArray
-    probabilities: Floats
+    nodes: IntArray  # nodes from one just under the root down to a leaf, shape (M, H), -1 beyond it
+    probabilities: Floats  # probability of each of these nodes, shape (M, H), falling, 0 beyond the leaf
 
     @property
     def lengths(self) -> IntArray:
@@ -52,16 +48,14 @@ class Chains:
 
 def likeliest_chains(posterior: Posterior) -> Chains:
     """The chain of each sample; the lower node among equally likely children or parents."""
-    following, rows = best_children(posterior.nodes, posterior.taxonomy), np.arange(len(posterior))
     nodes = np.full((len(posterior), posterior.taxonomy.height), -1)
     current, going = nodes[:, -1], np.ones(len(posterior), dtype=bool)
     for level in range(posterior.taxonomy.height):
-        nodes[:, level] = np.where(going, following[rows, current], -1)
+        nodes[:, level] = np.where(going, posterior.best_child(current), -1)
         current, going = nodes[:, level], nodes[:, level] >= 0
     if not posterior.taxonomy.is_tree:
         nodes = _climbed(nodes.max(axis=1), posterior)  # children have higher numbers than their parents
-    padded = np.concatenate([np.minimum(posterior.nodes, 1.0), np.zeros((len(posterior), 1))], axis=1)
-    probabilities = np.take_along_axis(padded, nodes, axis=1)  # 0 for -1, the last column
+    probabilities = np.stack([np.where(each < 0, 0.0, posterior.of_nodes(each)) for each in nodes.T], axis=1)
     return Chains(nodes, np.minimum.accumulate(probabilities, axis=1))
 
 
@@ -109,23 +103,18 @@ def _graph_rivals(posterior: Posterior, chains: Chains) -> Floats:
 
 @dataclass(frozen=True)
 class HeldOutChains:
-    """The chains of held-out samples as far as back-off needs them, to choose a threshold for any target.
+    """The chains of held-out samples as far as back-off needs them, to choose a threshold for any target."""
 
-    Attributes:
-        first: probability of the first node of each chain, n numbers.
-        wrong: for each sample the probabilities of the wrong nodes of its chain, the shallowest first; empty where
-            the leaf is right.
-        height: height H of the tree, the largest number of wrong nodes.
-        exchangeable: whether new samples may be exchangeable with these; False where other models than the final one
-            scored them: then no guarantee holds.
-        coarse: samples labelled above a class, as positions from 0. Nothing is known below such a label, so nodes there
-            stand in `wrong`.
-    """
-
-    first: tuple[float, ...]
+    first: tuple[float, ...]  # probability of the first node of each chain, n numbers
+    # for each sample the probabilities of the wrong nodes of its chain, the shallowest first; empty where the leaf is
+    # right
     wrong: tuple[tuple[float, ...], ...]
-    height: int
+    height: int  # height H of the tree, the largest number of wrong nodes
+    # whether new samples may be exchangeable with these; False where other models than the final one scored them: then
+    # no guarantee holds
     exchangeable: bool = True
+    # samples labelled above a class, as positions from 0. Nothing is known below such a label, so nodes there stand in
+    # `wrong`
     coarse: tuple[int, ...] = ()
 
     def __len__(self) -> int:

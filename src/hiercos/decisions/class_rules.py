@@ -15,6 +15,7 @@ from hiercos.decisions.best_order import (
     likely_labels,
 )
 from hiercos.decisions.posterior import ROWS_AT_ONCE, Posterior
+from hiercos.decisions.searched_posterior import SearchedPosterior
 from hiercos.taxonomy import (
     Floats,
     IntArray,
@@ -41,6 +42,7 @@ class Likeliest(ClassRule):
 
     name = "none"
     criterion = "class score"
+    by_probability = True  # of a posterior that is searched, which has no other order
 
     def class_values(self, posterior: Posterior) -> Floats:
         """The method's scores, or the probabilities if there are no scores; shape (M, C)."""
@@ -268,6 +270,11 @@ class Auto(ClassRule):
         """Name of the values of the answers."""
         return ANSWERS[self.answer].criterion
 
+    @property
+    def by_probability(self) -> bool:
+        """Whether the answer is the likeliest class."""
+        return self.answer == "none"
+
     def class_values(self, posterior: Posterior) -> Floats:
         """Values under the rule of the answer, shape (M, C)."""
         return ANSWERS[self.answer].class_values(posterior)
@@ -285,7 +292,7 @@ class Auto(ClassRule):
         """The rule with the better answer on held-out samples; labels at inner nodes do not count."""
         indices = label_indices(labels, posterior.taxonomy)
         rows = np.flatnonzero(indices < posterior.taxonomy.num_classes)
-        if len(rows) < 2:
+        if len(rows) < 2 or isinstance(posterior, SearchedPosterior):
             return replace(self, answer="none")
         known, true = posterior.rows(rows), indices[rows]
         likeliest, nearest = (ANSWERS[name](known).classes for name in ("none", "crm"))

@@ -8,7 +8,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from hiercos.checks import LEAST, MOST
 from hiercos.errors import FaultsError, RowName, row_name
-from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_sums, check_is_taxonomy, descendant_sums, node_values
+from hiercos.taxonomy import (
+    Floats,
+    IntArray,
+    Taxonomy,
+    ancestor_sums,
+    best_children,
+    check_is_taxonomy,
+    descendant_sums,
+    node_values,
+)
 
 ROWS_AT_ONCE = 1024  # samples whose node probabilities are in memory at a time
 COLDEST, HOTTEST = 1e-3, 1e3  # range of temperatures
@@ -134,6 +143,19 @@ class Posterior:
         """Probability of one node for each sample: (M,) to (M,), 1 for the root (-1), never above 1."""
         found = np.minimum(np.take_along_axis(self.nodes, np.maximum(nodes, 0)[:, None], axis=1)[:, 0], 1.0)
         return np.where(nodes < 0, 1.0, found)
+
+    def of_classes(self, classes: IntArray) -> Floats:
+        """Probabilities of some classes of each sample: (M, K) to (M, K)."""
+        return np.take_along_axis(self.classes, classes, axis=1)
+
+    def best_child(self, nodes: IntArray) -> IntArray:
+        """The likeliest child of one node of each sample, -1 the root: (M,) to (M,); -1 for a class."""
+        found: IntArray = np.take_along_axis(self._best_children, nodes[:, None], axis=1)[:, 0]
+        return found
+
+    @cached_property
+    def _best_children(self) -> IntArray:
+        return best_children(self.nodes, self.taxonomy)
 
     def rows(self, chosen: slice | Sequence[int] | IntArray) -> "Posterior":
         """Posterior of the chosen samples."""

@@ -101,15 +101,10 @@ class UnknownAware(NodeRule):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Samples whose own node was left out, with all classes below it, so that they are unknown from this node on.
+    """Samples whose own node was left out, with all classes below it, so that they are unknown from this node on."""
 
-    Attributes:
-        posterior: their probabilities of the other classes, K samples.
-        nodes: node of each sample that was left out, shape (K,).
-    """
-
-    posterior: Posterior
-    nodes: IntArray
+    posterior: Posterior  # their probabilities of the other classes, K samples
+    nodes: IntArray  # node of each sample that was left out, shape (K,)
 
     @cached_property
     def chains(self) -> Chains:

@@ -3,6 +3,10 @@ from .batches import LabelledSamples as LabelledSamples
 from .batches import RawSamples as RawSamples
 from .batches import Samples as Samples
 from .batches import epoch_batches as epoch_batches
+from .columns import AnyTextFeatures as AnyTextFeatures
+from .columns import ColumnFeatures as ColumnFeatures
+from .columns import features_from_state as features_from_state
+from .columns import usual_scale as usual_scale
 from .device import DeviceContext as DeviceContext
 from .device import SingleDevice as SingleDevice
 from .device import available_device as available_device
@@ -12,6 +16,7 @@ from .embedding import EmbeddingError as EmbeddingError
 from .embedding import check_kind as check_kind
 from .embedding import embed as embed
 from .embedding import embed_dataset as embed_dataset
+from .encoder import ColumnEncoder as ColumnEncoder
 from .encoder import Encoder as Encoder
 from .encoder import FineTunedEncoder as FineTunedEncoder
 from .encoder import FrozenEncoder as FrozenEncoder
@@ -22,6 +27,7 @@ from .encoder import TfidfEncoder as TfidfEncoder
 from .encoder import VectorSamples as VectorSamples
 from .encoder import channels_last as channels_last
 from .encoder import check_backbone_source as check_backbone_source
+from .encoder import embedded_features_of as embedded_features_of
 from .encoder import encoder_of_identity as encoder_of_identity
 from .encoder import frozen_encoder as frozen_encoder
 from .encoder import identity_changes as identity_changes

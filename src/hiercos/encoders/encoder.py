@@ -1,11 +1,11 @@
-"""Encoders of raw inputs for a model: TF-IDF, a frozen backbone, both, or the model's own backbone; their samples."""
+"""Encoders of raw inputs for a model: TF-IDF, columns, a frozen or the model's own backbone; their samples."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 from torch import Tensor
 
-from hiercos.data import Inputs, Kind, ProgressCallback
+from hiercos.data import ColumnInputs, Inputs, Kind, ProgressCallback
 from hiercos.encoders.backbones import Backbone, BackboneError, blank_sample, load_backbone
 from hiercos.encoders.batches import RAW_AT_ONCE, RawSamples, Samples, SamplesOf
+from hiercos.encoders.columns import ColumnFeatures, Embedded, embedded_columns
 from hiercos.encoders.device import DeviceContext
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import SparseMatrix, csr_tensor
+from hiercos.taxonomy import AnyArray
 
 VECTORS_AT_ONCE = 1024  # vectors in a batch without training
 CPU_NUMBERS = 4 * 3 * 224 * 224  # numbers in all images of a batch on a CPU
@@ -51,6 +53,7 @@ class LabelledVectors(VectorSamples):
 
     labels: Tensor  # label of each sample, a class index or C + node, shape (M,), int64
     label_sets: Tensor | None = None  # see `LabelledSamples`
+    groups: AnyArray | None = None  # group of each sample, shape (M,), which no fold divides; None without groups
 
     def to(self, device: torch.device) -> LabelledVectors:
         """The same features and classes on a device."""
@@ -114,6 +117,9 @@ def suitable_batch(backbone: Backbone, device: torch.device) -> int:
     return max(1, min(RAW_AT_ONCE, CPU_NUMBERS // numbers))
 
 
+Explained: TypeAlias = tuple[NDArray[np.float32], list[str], SparseMatrix]
+
+
 class Encoder(Protocol):
     """Map from raw inputs to the samples of a model, stored with the model."""
 
@@ -136,6 +142,11 @@ class TfidfEncoder:
         """Sparse vectors of the texts."""
         vectors = self.features.transform(inputs.values(range(len(inputs))))
         return config.vectors(vectors)
+
+    def explained(self, row: Inputs, config: ReadConfig) -> Explained:  # noqa: ARG002  # texts need none
+        """One text as a vector, shape (V,), its words, and their shares of each n-gram, shape (V, K)."""
+        (text,) = row.values([0])
+        return self.features.transform([text]).toarray()[0], *self.features.words(text)
 
 
 @dataclass(frozen=True)
@@ -169,8 +180,7 @@ class JoinedEncoder:
     def samples(self, inputs: Inputs, config: ReadConfig) -> VectorSamples:
         """Sparse vectors of the texts."""
         embedded = self.frozen.samples(inputs, config)
-        parts = torch.split(torch.arange(len(inputs)), embedded.at_once) if len(inputs) else ()
-        blocks = [batch.cpu().numpy() for batch in embedded.batches(parts)]
+        blocks = [batch.cpu().numpy() for batch in embedded.batches(_parts(embedded))]
         features = np.concatenate([np.empty((0, self.frozen.backbone.num_features), np.float32), *blocks])
         return config.vectors(self.joined(inputs, features))
 
@@ -179,6 +189,65 @@ class JoinedEncoder:
         vectors = self.tfidf.features.transform(inputs.values(range(len(inputs))))
         lengths = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
         return csr_matrix(hstack([vectors, csr_matrix(features / lengths)]), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class ColumnEncoder:
+    """Encoder of rows of columns, with a frozen backbone for columns of images or texts."""
+
+    features: ColumnFeatures
+    frozen: FrozenEncoder | None = None
+    kind: Kind = "columns"
+
+    def samples(self, inputs: Inputs, config: ReadConfig) -> VectorSamples:
+        """Vectors of the rows."""
+        assert isinstance(inputs, ColumnInputs)
+        return config.vectors(self.vectors(inputs, self.embedded(inputs, config)))
+
+    def explained(self, row: Inputs, config: ReadConfig) -> Explained:
+        """One row as a vector, shape (V,), its words and cells, and their shares of each feature, shape (V, K)."""
+        assert isinstance(row, ColumnInputs)
+        vector = self.features.transform(row, self.embedded(row, config)).toarray()[0]
+        return vector, *self.features.words(row)
+
+    def vectors(self, inputs: ColumnInputs, embedded: Embedded) -> Tensor | SparseMatrix:
+        """Vectors of the rows, shape (M, V): a dense tensor, or a SciPy CSR matrix."""
+        matrix = self.features.transform(inputs, embedded)
+        return torch.from_numpy(matrix.toarray()) if self.features.is_dense else matrix
+
+    def embedded(self, inputs: ColumnInputs, config: ReadConfig) -> dict[str, NDArray[np.float32]]:
+        """Features of the backbone by column, shape (M, F), rows of nan for missing inputs."""
+        if self.frozen is None:
+            return {}
+        return embedded_features_of(inputs, self.frozen, lambda given: self._features(given, config))
+
+    def _features(self, inputs: Inputs, config: ReadConfig) -> NDArray[np.float32]:
+        assert self.frozen is not None
+        samples = self.frozen.samples(inputs, config)
+        return np.concatenate([batch.cpu().numpy() for batch in samples.batches(_parts(samples))])
+
+
+def embedded_features_of(
+    inputs: ColumnInputs, frozen: FrozenEncoder, compute: Callable[[Inputs], NDArray[np.float32]]
+) -> dict[str, NDArray[np.float32]]:
+    """Features of a backbone by column, shape (M, F), rows of nan for missing inputs.
+
+    Args:
+        inputs: M rows.
+        frozen: encoder of the backbone.
+        compute: function from inputs of the backbone to their features.
+    """
+    found = {}
+    for name, (rows, own) in embedded_columns(inputs, frozen.kind).items():
+        found[name] = np.full((len(inputs), frozen.backbone.num_features), np.nan, np.float32)
+        if len(rows):
+            found[name][rows] = compute(own)
+    return found
+
+
+def _parts(samples: Samples) -> Sequence[Tensor]:
+    """Rows of each batch of samples."""
+    return torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
 
 
 def frozen_encoder(name: str, options: Mapping[str, Any]) -> FrozenEncoder:

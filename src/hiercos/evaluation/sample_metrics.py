@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from hiercos.decisions import ROWS_AT_ONCE, AnswerRequest, Posterior, Rule, rule
+from hiercos.decisions import ROWS_AT_ONCE, AnswerRequest, Posterior, Rule, SearchedPosterior, check_order, rule
 from hiercos.encoders import LabelledSamples
 from hiercos.evaluation.reliability import BINS, level_answers, reliability_bins
 from hiercos.evaluation.resampling import ClassAverages, bootstrap_interval, sample_means
 from hiercos.evaluation.score_tables import ScoreSet
 from hiercos.metrics import RESULTS, in_shown_order, metric_spec, suite_names, suite_values
 from hiercos.metrics import functional as HF
-from hiercos.model import Classifier, Scores, ruled_tensors, sample_scores, score_batches
+from hiercos.model import Classifier, Scores, ruled_tensors, sample_scores, score_batches, searched_values
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, nodes_of_labels
 
 if TYPE_CHECKING:
@@ -75,12 +75,26 @@ def model_metrics(
         data: M labelled samples.
         request: request whose restriction to some classes is applied; none by default.
     """
+    names = suite_names(stored.model.taxonomy)
+    if stored.model.searches:
+        return SampleMetrics(names, _searched_values(context, stored, data, request), data.labels.numpy())
     parts = torch.split(torch.arange(len(data)), data.at_once)
     values = [
         _batch_values(stored, scores, data.labels[rows], request or AnswerRequest())
         for rows, scores in zip(parts, score_batches(context, stored.model, data, parts=parts, nodes=True), strict=True)
     ]
-    return SampleMetrics(suite_names(stored.model.taxonomy), np.concatenate(values), data.labels.numpy())
+    return SampleMetrics(names, np.concatenate(values), data.labels.numpy())
+
+
+def _searched_values(
+    context: DeviceContext, stored: Classifier, data: LabelledSamples, request: AnswerRequest | None
+) -> FloatArray:
+    """See `searched_values`; a rule that orders the classes otherwise is refused."""
+    posterior = labelled_posterior(context, stored, data, request).posterior
+    check_order(stored.rule, posterior)
+    assert isinstance(posterior, SearchedPosterior)
+    values: FloatArray = searched_values(posterior, data.labels.cpu()).numpy()
+    return values
 
 
 def _batch_values(stored: Classifier, scores: Scores, labels: torch.Tensor, request: AnswerRequest) -> FloatArray:

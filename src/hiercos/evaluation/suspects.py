@@ -44,7 +44,8 @@ def suspects(
     settings = replace(Settings(**{**config, "memory": 0, "targets": False}), refit=False)
     learned = np.flatnonzero((data.split != "test") & (data.nodes >= 0))
     found: list[Suspect] = []
-    for mask in folds(data.labels[learned], FOLDS, settings.seed):
+    groups = None if data.groups is None else data.groups[learned]
+    for mask in folds(data.labels[learned], FOLDS, settings.seed, groups):
         own = learned[mask]
         part = replace(data.take(learned), split=np.where(mask, "test", "train"), purpose="compare")
         posterior = train(part, settings).classifier.posterior(data.inputs.take(own))

@@ -21,22 +21,14 @@ def rule_of(record: Record) -> Rule:
 
 @dataclass(frozen=True, eq=False)
 class VariantAnswers:
-    """Test answers of one run under a rule.
+    """Test answers of one run under a rule."""
 
-    Attributes:
-        name: name of the variant.
-        method: name of its method.
-        rule: rule that answers and ranks.
-        posterior: posterior of M test samples.
-        labels: true class of each, shape (M,).
-        rows: row of each in the split, shape (M,); from 0 to M - 1 by default.
-    """
-
-    name: str
-    method: str
-    rule: Rule
-    posterior: Posterior
-    labels: IntArray
+    name: str  # name of the variant
+    method: str  # name of its method
+    rule: Rule  # rule that answers and ranks
+    posterior: Posterior  # posterior of M test samples
+    labels: IntArray  # true class of each, shape (M,)
+    # row of each in the split, shape (M,); from 0 to M - 1 by default
     rows: IntArray = None  # type: ignore[assignment]  # filled in below
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ import yaml
 
 from hiercos.data import BUILT_IN, PREFIX
 from hiercos.decisions import rule_from_dict
-from hiercos.encoders import FineTunedEncoder, FrozenEncoder, JoinedEncoder
+from hiercos.encoders import ColumnEncoder, FineTunedEncoder, FrozenEncoder, JoinedEncoder
 from hiercos.metrics import legend, metric_spec
 from hiercos.model import TAXONOMY, WEIGHTS, Classifier
 from hiercos.records import Record, variant_name
@@ -178,5 +178,5 @@ def _backbone_name(stored: Classifier) -> str:
 
 def _frozen(stored: Classifier) -> FrozenEncoder | None:
     """The encoder of a frozen backbone; None for a model without one."""
-    encoder = stored.encoder.frozen if isinstance(stored.encoder, JoinedEncoder) else stored.encoder
+    encoder = stored.encoder.frozen if isinstance(stored.encoder, JoinedEncoder | ColumnEncoder) else stored.encoder
     return encoder if isinstance(encoder, FrozenEncoder) else None

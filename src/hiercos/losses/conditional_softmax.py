@@ -11,7 +11,7 @@ from hiercos.taxonomy import Taxonomy
 class ConditionalSoftmaxLoss(nn.Module):
     """Sum of the cross-entropies among siblings along the path, their logits adjusted by training shares [plaud2024].
 
-    - sum over v on the path of log p(v | parent), with p the softmax among siblings of s_v + tau log nu(v | parent),
+    −sum over v on the path of log p(v | parent), with p the softmax among siblings of s_v + tau log nu(v | parent),
     and nu the share of v among the training samples of its parent. The adjustment explains how frequent a node is, so
     the scores s alone, which predictions use, do not have to [menon2021].
 

@@ -11,7 +11,7 @@ from hiercos.taxonomy import Taxonomy
 class HACELoss(nn.Module):
     """Cross-entropy of node probabilities with an ancestrally smoothed target [chan2026].
 
-    - sum over v on the path of q_v log P(v), with P(v) the summed softmax of the classes at or below v. Every node of
+    −sum over v on the path of q_v log P(v), with P(v) the summed softmax of the classes at or below v. Every node of
     the path passes the share `dilution` of its target up to its parent, so q_v = (1 - dilution) dilution^k for the
     node k steps above the label; the root takes the rest, and adds nothing because its probability is 1.
 

@@ -10,7 +10,7 @@ from hiercos.taxonomy import Taxonomy
 class YOLOv2Loss(nn.Module):
     """Sum of the cross-entropies among siblings along the path of the label, divided by N + 1 [redmon2017].
 
-    - sum over v on the path of log p(v | parent) / (N + 1).
+    −sum over v on the path of log p(v | parent) / (N + 1).
 
     Note:
         The published code has an output for the root too; without siblings it always has probability 1, adds

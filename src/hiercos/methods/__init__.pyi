@@ -36,6 +36,8 @@ from .table import DEFAULT as DEFAULT
 from .table import DEFAULT_RULE as DEFAULT_RULE
 from .table import FINE_TUNED_DEFAULT as FINE_TUNED_DEFAULT
 from .table import FINE_TUNED_SEVERAL_DEFAULT as FINE_TUNED_SEVERAL_DEFAULT
+from .table import MANY_CLASSES as MANY_CLASSES
+from .table import MANY_CLASSES_DEFAULT as MANY_CLASSES_DEFAULT
 from .table import METHODS as METHODS
 from .table import SEVERAL as SEVERAL
 from .table import SEVERAL_DEFAULT as SEVERAL_DEFAULT

@@ -27,21 +27,16 @@ DROPOUTS = (0.1, 0.5)
 
 @dataclass(frozen=True)
 class Plan:
-    """Members that the training of a committee tries.
+    """Members that the training of a committee tries."""
 
-    Attributes:
-        members: methods that are all trained and kept; none (the default) to choose members that suit the data.
-        effort: effort of that choice, see `committee`.
-        dropouts: dropout rates of wide heads to choose from.
-    """
-
+    # methods that are all trained and kept; none (the default) to choose members that suit the data
     members: tuple[str, ...] = ()
-    effort: Effort = "normal"
-    dropouts: Sequence[float] = DROPOUTS
+    effort: Effort = "normal"  # effort of that choice, see `committee`
+    dropouts: Sequence[float] = DROPOUTS  # dropout rates of wide heads to choose from
 
 
 class Committee(nn.Module):
-    """The weighted sum of the class scores of several models, with a share of the first one alone if asked for.
+    """The weighted sum of the logits of several models, with a share of the first one alone if asked for.
 
     Args:
         taxonomy: the tree.
@@ -95,7 +90,7 @@ class Committee(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
         dense = inputs if self.projection is None else self.projection(inputs)
-        scores = [model.class_scores(model(inputs if model.raw_inputs else dense)) for model in self.models()]
+        scores = [model.logits(model(inputs if model.raw_inputs else dense)) for model in self.models()]
         pooled = torch.einsum("kbc,k->bc", torch.stack(scores), self.weights)
         return mixture_log_probabilities(pooled, scores[0], self.first_share) if self.first_share else pooled
 
@@ -194,7 +189,7 @@ def committee(
         dim: width of the projection of a trained committee on sparse inputs; None without one.
         first_share: share of the linear head alone in the probabilities of a trained committee, set by its training.
     """
-    options = {"width": checked_width(width), "probabilities": "norm"}  # class scores are what is pooled
+    options = {"width": checked_width(width)}
     plan = Plan(effort=effort, dropouts=dropouts)
     return committee_method(
         Committee(taxonomy, in_features, members or (LINEAR,), plan, options, dim=dim, first_share=first_share)

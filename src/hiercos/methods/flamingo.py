@@ -12,9 +12,9 @@ from hiercos.taxonomy import Taxonomy
 def flamingo_1(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None) -> Method:
     """Flamingo I: a classifier for each level, on its own slice of the features and all finer ones [chang2021].
 
-    When coarse answers are needed as often as fine ones. Each level's classifier sees the slices of finer levels, but
-    does not change them. Levels are answered independently and may contradict each other. Published with SGD,
-    classifiers 0.1, transformation 0.01 (0.1 on FGVC-Aircraft), 100 epochs.
+    Use it when coarse answers are needed as often as fine ones. Each level's classifier sees the slices of finer
+    levels, but does not change them. Levels are answered independently and may contradict each other. Published with
+    SGD, classifiers 0.1, transformation 0.01 (0.1 on FGVC-Aircraft), 100 epochs.
 
     Note:
         If the features do not divide evenly, the official scripts add the remainder to the finest slice or

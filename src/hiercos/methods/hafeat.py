@@ -16,9 +16,9 @@ def hafeat_1(
 ) -> Method:
     """HAFeat I: classifiers of all levels on the same features, with consistency, geometry and margin terms [garg2022].
 
-    When classes and coarse answers count and levels should rarely contradict each other. Only the classes have a
-    cross-entropy, and coarse classifiers learn from them later: after a few epochs full-path accuracy can be far below
-    top-1. Published with SGD, classifiers 0.1, 100 epochs.
+    Use it when classes and coarse answers count and levels should rarely contradict each other. Only the classes have
+    a cross-entropy, and coarse classifiers learn from them later: after a few epochs full-path accuracy can be far
+    below top-1. Published with SGD, classifiers 0.1, 100 epochs.
 
     Note:
         The official code scores with a softmax of a softmax, whose small values become equal and are ranked by

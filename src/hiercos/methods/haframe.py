@@ -23,9 +23,9 @@ def haframe(
 ) -> Method:
     """HAFrame: a frozen classifier whose cosines decay with tree distance, and features aligned with it [liang2023].
 
-    When the features themselves should follow the tree and C is moderate: the C x C frame is stored with the weights.
-    Published with SGD, and (`gamma`, `alpha`) of (1, 0.5) on FGVC-Aircraft, (2, 0.4) on CIFAR-100, (5, 0.4) on
-    iNaturalist-19, (3, 0.5) on tieredImageNet-H.
+    Use it when the features themselves should follow the tree and C is moderate: the C x C frame is stored with the
+    weights. Published with SGD, and (`gamma`, `alpha`) of (1, 0.5) on FGVC-Aircraft, (2, 0.4) on CIFAR-100, (5, 0.4)
+    on iNaturalist-19, (3, 0.5) on tieredImageNet-H.
 
     Note:
         The official code finds the floor of the similarities on a grid of 100 values; here it is exact

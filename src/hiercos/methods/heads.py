@@ -92,7 +92,6 @@ class TransformationModule(nn.Module):
 
 
 Basis = Literal["identity", "random"]
-Activation = Literal["none", "prelu", "norm-prelu"]
 
 
 class HierCOSHead(nn.Module):
@@ -110,9 +109,8 @@ class HierCOSHead(nn.Module):
         in_features: width F of the input features.
         taxonomy: the tree.
         width: width of the blocks; N, as published, by default.
-        activation: activation of the nodes, before the basis: "none" (default), "prelu", or "norm-prelu" for batch norm
-            and PReLU, with which the published block of width N ends. A linear coordinate is 0 at one value only;
-            behind a PReLU it is near 0 for all negative values, so energy off the path can vanish.
+        shifted: whether the smallest coordinate is subtracted from all, so that softmax |z| is the softmax of signed
+            coordinates, in which a negative one is evidence against its node; False, as published, by default.
         basis: "identity", or "random" for an orthogonal matrix drawn from `generator` and stored with the weights.
         stem: "norm" or "linear", see `TransformationModule`.
         momentum: batch-norm momentum, see `TransformationModule`.
@@ -120,10 +118,16 @@ class HierCOSHead(nn.Module):
         generator: source of the random basis; torch's global one by default.
 
     Raises:
-        ValueError: for an unknown basis, stem or activation, or a width or in_features below 1.
+        ValueError: for an unknown basis or stem, or a width or in_features below 1.
 
     Shape:
         features: (B, F). Output: z (B, N), column j belongs to node j.
+
+    Example:
+        >>> from hiercos import Taxonomy
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> HierCOSHead(8, t, width=16)(torch.randn(4, 8)).shape  # pet, vehicle, cat, dog, car
+        torch.Size([4, 5])
     """
 
     basis: Tensor | None  # (N, N) orthogonal
@@ -134,7 +138,7 @@ class HierCOSHead(nn.Module):
         taxonomy: Taxonomy,
         *,
         width: int | None = None,
-        activation: Activation = "none",
+        shifted: bool = False,
         basis: Basis = "identity",
         stem: Stem = "norm",
         momentum: float = 0.1,
@@ -144,20 +148,27 @@ class HierCOSHead(nn.Module):
         super().__init__()
         check_is_taxonomy(taxonomy)
         check_choice("basis", basis, get_args(Basis))
-        check_choice("activation", activation, get_args(Activation))
         nodes = taxonomy.num_nodes
         self.transformation = TransformationModule(
             in_features, nodes if width is None else width, stem=stem, momentum=momentum, dropout=dropout
         )
         self.expand = nn.Identity() if width is None else nn.Linear(width, nodes)
-        norm = [nn.BatchNorm1d(nodes)] if activation == "norm-prelu" else []
-        self.activation = nn.Identity() if activation == "none" else nn.Sequential(*norm, nn.PReLU(nodes))
+        self.shift = Shift() if shifted else nn.Identity()
         self.register_buffer("basis", random_orthogonal(nodes, generator) if basis == "random" else None)
 
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, N)."""
-        z: Tensor = self.activation(self.expand(self.transformation(features)))
-        return z if self.basis is None else aligned(z) @ self.basis.T
+        z: Tensor = self.expand(self.transformation(features))
+        shifted: Tensor = self.shift(z if self.basis is None else aligned(z) @ self.basis.T)
+        return shifted
+
+
+class Shift(nn.Module):
+    """Subtracts the smallest coordinate of each sample from all. Shape: z (B, N) to (B, N)."""
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Shape (B, N) to (B, N)."""
+        return z - z.amin(dim=1, keepdim=True)
 
 
 def random_orthogonal(size: int, generator: torch.Generator | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Hier-COS as published, and a second reading of its embeddings for the probabilities."""
+"""Hier-COS as published, and with energies that are the shares of a softmax over the nodes."""
 
 from typing import Literal, get_args
 
@@ -9,13 +9,11 @@ from torch import Tensor, nn
 from hiercos.checks import check_choice
 from hiercos.geometry import checked_embeddings, class_path_sums, energy_shares, leaf_scores, node_scores
 from hiercos.losses import BelowLabel, Direction, Grouping, HierCOSLoss, Penalty
-from hiercos.methods.heads import Activation, Basis, HierCOSHead, OnTree
+from hiercos.methods.heads import Basis, HierCOSHead, OnTree
 from hiercos.methods.model import Evidence, Method
 from hiercos.taxonomy import Taxonomy
 
-Probabilities = Literal["norm", "divergence"]
-ALPHA = 0.05  # weight of the penalty
-LARGEST_WIDTH_SUM = 32.0  # sum of √(level size) up to which ALPHA suits, see `suitable_alpha`
+Reading = Literal["magnitudes", "shares"]
 
 
 def hier_cos(
@@ -25,9 +23,9 @@ def hier_cos(
     width: int | None = None,
     dropout: float = 0.0,
     momentum: float = 0.1,
-    activation: Activation = "none",
+    reading: Reading = "magnitudes",
     basis: Basis = "identity",
-    alpha: float | None = ALPHA,
+    alpha: float = 0.05,
     exponent: float = 2.0,
     direction: Direction = "leaf",
     penalty: Penalty = "published",
@@ -35,7 +33,6 @@ def hier_cos(
     below_label: BelowLabel = "left-out",
     ancestors: bool = True,
     descendants: bool = True,
-    probabilities: Probabilities = "norm",
 ) -> Method:
     """Hier-COS: one orthonormal axis per node, energy on the path of the class [sani2026].
 
@@ -45,10 +42,11 @@ def hier_cos(
         width: width of the transformation module; N, as published, by default.
         dropout: dropout rate, see `HierCOSHead`.
         momentum: batch-norm momentum, see `HierCOSHead`.
-        activation: activation of the nodes, see `HierCOSHead`.
+        reading: what the outputs y of the head mean. "magnitudes" (default, published): they are the coordinates z, and
+            Q = softmax |z| is what the loss compares. "shares": Q = softmax y, z = √Q, and the probabilities are read
+            off Q, see `Divergences`.
         basis: "identity" or "random", see `HierCOSHead`.
-        alpha: weight of the sparsity penalty, see `HierCOSLoss`; None for one that suits the tree, see
-            `suitable_alpha`.
+        alpha: weight of the sparsity penalty, see `HierCOSLoss`.
         exponent: exponent of the level weights, see `HierCOSLoss`.
         direction: end of the path with the largest target, see `HierCOSLoss`.
         penalty: form of the penalty, see `HierCOSLoss`.
@@ -56,52 +54,48 @@ def hier_cos(
         below_label: nodes below a label that is an inner node, see `HierCOSLoss`.
         ancestors: whether the axes of the ancestors are part of the subspaces; only the scores use it, not the loss.
         descendants: whether the axes of the descendants are part of the subspaces; only the scores use it.
-        probabilities: what the probabilities are a softmax of: "norm" (default, published) for the class scores, or
-            "divergence", see `Divergences`; only the calibration uses it.
     """
-    check_choice("probabilities", probabilities, get_args(Probabilities))
-    weight = suitable_alpha(taxonomy) if alpha is None else alpha
+    check_choice("reading", reading, get_args(Reading))
+    shares = reading == "shares"
     loss = HierCOSLoss(
         taxonomy,
-        weight,
+        alpha,
         exponent=exponent,
         direction=direction,
         penalty=penalty,
         grouping=grouping,
         below_label=below_label,
     )
+    embedding = RootShares() if shares else nn.Identity()
     return Method(
         head=HierCOSHead(
             in_features,
             taxonomy,
             width=width,
-            activation=activation,
+            shifted=shares,
             basis=basis,
             momentum=momentum,
             dropout=dropout,
         ),
         loss=loss,
-        class_scores=OnTree(leaf_scores, taxonomy, ancestors=ancestors),
-        node_scores=OnTree(node_scores, taxonomy, ancestors=ancestors, descendants=descendants),
-        energies=EnergyShares(),
-        evidence=Divergences(loss) if probabilities == "divergence" else None,
+        class_scores=nn.Sequential(embedding, OnTree(leaf_scores, taxonomy, ancestors=ancestors)),
+        node_scores=nn.Sequential(
+            embedding, OnTree(node_scores, taxonomy, ancestors=ancestors, descendants=descendants)
+        ),
+        energies=nn.Sequential(embedding, EnergyShares()),
+        evidence=Divergences(loss) if shares else None,
     )
 
 
-def suitable_alpha(taxonomy: Taxonomy) -> float:
-    """Weight of the sparsity penalty: 0.05 on small trees, less on wide and deep ones.
+class RootShares(nn.Module):
+    """Coordinates whose energy is the share of each node in Q: the roots of softmax y. Shape: y (B, N) to (B, N).
 
-    The penalty adds up over the levels; in a tree, a level of n nodes on the path of the class adds at most 1 + √n. So
-    the weight depends on S, the sum of √n over all levels: 0.05 up to S = 32, and 0.05 (32 / S)³ beyond, where 0.05
-    would raise the cosine and lower top-1. The published weights fall even faster: 0.05 and 0.1 for S = 21 and 24,
-    0.001 for 60, 0.0001 for 87.
-
-    Example:
-        >>> suitable_alpha(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
-        0.05
+    The squared length of a projection is the sum of the shares on its axes, and the whole embedding has length 1.
     """
-    width_sum = float(np.sqrt(np.diff(taxonomy.level_starts)).sum())
-    return ALPHA * min(1.0, LARGEST_WIDTH_SUM / width_sum) ** 3
+
+    def forward(self, outputs: Tensor) -> Tensor:
+        """Shape (B, N) to (B, N)."""
+        return (outputs.log_softmax(dim=1) / 2).exp()
 
 
 class EnergyShares(nn.Module):

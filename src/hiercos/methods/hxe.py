@@ -17,9 +17,9 @@ def hxe(
 ) -> Method:
     """Hierarchical cross-entropy: every step down the path is weighted by its depth [bertinetto2020].
 
-    When a mistake high in the tree is much worse than one among siblings: a large `alpha` trades accuracy for milder
-    mistakes. Published with `alpha` 0.1 and 0.6, Adam with AMSGrad at 1e-3 (CIFAR-100), 1e-4 (iNaturalist-19) or 1e-5
-    (tieredImageNet-H). Before training the loss is about 0.03, so SGD needs large learning rates.
+    Use it when a mistake high in the tree is much worse than one among siblings: a large `alpha` trades accuracy for
+    milder mistakes. Published with `alpha` 0.1 and 0.6, Adam with AMSGrad at 1e-3 (CIFAR-100), 1e-4 (iNaturalist-19)
+    or 1e-5 (tieredImageNet-H). Before training the loss is about 0.03, so SGD needs large learning rates.
 
     Args:
         taxonomy: the tree.

@@ -19,7 +19,7 @@ from hiercos.methods.contributions import Comparison, Contributions
 from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.layers import Projection, SparseMatrix, Standardize, align_inputs, csr_tensor
 from hiercos.methods.solver import LabelledFeatures, Solved, Solver
-from hiercos.methods.table import METHODS, build_method
+from hiercos.methods.table import MANY_CLASSES, METHODS, build_method
 from hiercos.taxonomy import Floats, Taxonomy
 
 SCORED_ROWS = 4096  # rows of a batch of `array_scores`
@@ -68,6 +68,9 @@ class Method:
     # what each entry of the features adds to the difference of two class scores, which explains an answer; None for a
     # method whose scores are no sums over features
     contributions: Contributions | None = None
+    # function from features (M, F) to a search for the nodes of these samples, see `hiercos.decisions.NodeSearch`; None
+    # for a method that always scores all classes
+    search: Callable[[Any], Any] | None = None
     # sets the weights of the head directly from features and labels; None for gradient steps on the loss
     solver: Solver | None = None
     # function of the labels (M,) and weights (M,) or None of all training samples, called once before training; it
@@ -127,6 +130,7 @@ class Model(nn.Module):
         self.evidence = parts.evidence
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
         self._prepare, self._keep_weights, self._contributions = parts.prepare, parts.keep_weights, parts.contributions
+        self.search = parts.search
         self.course: int | None = None  # epochs at the constant rate of its training with patience
         self.learned: Collection[str] = ()  # parameters that an extension took over whole, which take small steps
         self.place = 0  # among the members of a committee
@@ -135,6 +139,11 @@ class Model(nn.Module):
     def takes_sparse(self) -> bool:
         """Whether the model takes sparse vectors."""
         return self.raw_inputs or self.projection is not None
+
+    @property
+    def searches(self) -> bool:
+        """Whether the likeliest classes are searched for, because all of them are too many to score."""
+        return self.search is not None and self.taxonomy.num_classes >= MANY_CLASSES
 
     @property
     def input_width(self) -> int:
@@ -156,6 +165,11 @@ class Model(nn.Module):
         features = self.features(inputs)
         outputs: Tensor = self.head(features if self.raw_inputs else self.standardize(features))
         return outputs
+
+    def logits(self, outputs: Tensor) -> Tensor:
+        """Scores (B, C) whose softmax is the method's distribution over the classes."""
+        logits: Tensor = (self.evidence or self.class_scores)(outputs)
+        return logits
 
     def features(self, inputs: Any) -> Tensor:
         """Features (B, F) of model inputs; dense vectors are features already."""
@@ -232,10 +246,10 @@ class Model(nn.Module):
 
     @torch.inference_mode()
     def array_scores(self, features: Floats | SparseMatrix) -> Floats:
-        """Class scores, shape (M, C), of features in memory, shape (M, F)."""
+        """Scores of the probabilities, shape (M, C), of features in memory, shape (M, F)."""
         self.eval()
         count = features.shape[0]
         parts = [features[start : start + SCORED_ROWS] for start in range(0, count, SCORED_ROWS)]
         batches = [csr_tensor(part) if issparse(part) else torch.as_tensor(part) for part in parts]
-        scores: Floats = torch.cat([self.class_scores(self(batch)) for batch in batches]).numpy()
+        scores: Floats = torch.cat([self.logits(self(batch)) for batch in batches]).numpy()
         return scores

@@ -1,8 +1,8 @@
 """A linear one-vs-rest model at each inner node of a tree, over its children, with sparse weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from hiercos.methods.linear.linear_svm import ENOUGH_TO_CHOOSE_STRENGTH
 from hiercos.methods.linear.logistic import lowest
 from hiercos.methods.linear.sibling_problems import NodeWeights, SiblingProblem, TreeWeights, tree_of_parents
 from hiercos.methods.linear.solved_weights import SolvedWeights
+from hiercos.methods.linear.tree_search import FamilyWeights, TreeSearch
 from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, Solved, Solver
 from hiercos.methods.table import MethodError
@@ -36,7 +37,8 @@ def siblings(taxonomy: Taxonomy, in_features: int, *, strength: float | None = N
     of their means. The strength is chosen from 2 in powers of two between 1/8 and 16; it is 2 with fewer than 200
     validation samples. Weights on n-grams below 0.03 are dropped. A label at an inner node teaches the models above
     it; a class without samples stands one margin below its siblings. The order of the classes is that of probabilities
-    alone: use a decision rule. Graphs are refused, and an ONNX export holds all weights, zeros too.
+    alone: use a decision rule. Graphs are refused, and an ONNX export holds all weights, zeros too. From 10,000 classes
+    on the likeliest classes are searched for, best first and exactly, see [many classes](../training.md#many-classes).
 
     Args:
         taxonomy: the tree.
@@ -48,7 +50,8 @@ def siblings(taxonomy: Taxonomy, in_features: int, *, strength: float | None = N
     head = SiblingHead(in_features, taxonomy)
     loss, node_scores = CrossEntropyLoss(taxonomy), SummedProbabilities(taxonomy)
     solver = SiblingSolver(head, strength)
-    return Method(head, loss, nn.Identity(), node_scores, contributions=head.contributions, solver=solver)
+    method = Method(head, loss, nn.Identity(), node_scores, contributions=head.contributions, solver=solver)
+    return replace(method, search=head.search)
 
 
 class SiblingHead(SolvedWeights):
@@ -98,6 +101,17 @@ class SiblingHead(SolvedWeights):
         """Parent of each node of the tree plus 1, shape (K,), if some had no training rows."""
         return None if bool(self.seen.all()) else torch.from_numpy(self.tree.parents + 1)
 
+    @cached_property
+    def families(self) -> FamilyWeights:
+        """The weights by family, for a search."""
+        matrix = self.matrix if self.values.ndim == 1 else self.values.cpu().numpy()
+        return FamilyWeights(self.tree, matrix, self.bias.cpu().numpy(), self.seen.cpu().numpy())
+
+    def search(self, features: Any) -> TreeSearch:
+        """A search for the nodes of samples, dense or sparse CSR, shape (M, F)."""
+        places = tree_of_parents(self.taxonomy, self.parents.cpu().numpy())[1][: self.taxonomy.num_nodes]
+        return TreeSearch(self.families, self.tree, places, features)
+
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
         margins = self.products(features) + self.bias  # (B, K)
@@ -124,15 +138,11 @@ class SiblingSolver(Solver):
     """Solves the problem of each inner node on its own, on the rows below it.
 
     Strength and temperatures are chosen in the first call; later calls keep them.
-
-    Attributes:
-        head: head to set.
-        strength: inverse strength of the penalty; None before it is chosen.
-        inverses: inverse temperature of the softmax of siblings by level, from 0; the usual one where there is none.
     """
 
-    head: SiblingHead
-    strength: float | None
+    head: SiblingHead  # head to set
+    strength: float | None  # inverse strength of the penalty; None before it is chosen
+    # inverse temperature of the softmax of siblings by level, from 0; the usual one where there is none
     inverses: dict[int, float] | None = None
     chosen: ClassVar = ("strength", "inverses")
 

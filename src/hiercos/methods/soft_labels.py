@@ -17,7 +17,7 @@ def soft_labels(
 ) -> Method:
     """Soft labels: the target of a class is spread over its neighbours in the tree [bertinetto2020].
 
-    When the whole order of the classes matters and the model must stay a softmax, whose outputs are not class
+    Use it when the whole order of the classes matters and the model must stay a softmax, whose outputs are not class
     probabilities: calibrate them. Published with `beta` 30, near to one-hot, and 4, which makes mistakes milder and
     accuracy much lower (22.7% against 58.0% on iNaturalist-19).
 

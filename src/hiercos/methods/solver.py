@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.methods.layers import SparseMatrix
-from hiercos.taxonomy import Floats, IntArray, Taxonomy, nodes_of_labels
+from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy, nodes_of_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,15 +21,15 @@ class LabelledFeatures:
     labels: IntArray  # class of each sample, shape (M,)
     weights: Floats | None = None  # weight of each sample, shape (M,), above 0; None for equal weights
     sets: IntArray | None = None  # nodes of several labels, shape (M, K), -1 for none; None if each sample has one
+    groups: AnyArray | None = None  # group of each sample, shape (M,), which no fold divides; None without groups
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def rows(self, chosen: NDArray[np.bool_]) -> LabelledFeatures:
         """The samples of a mask of shape (M,)."""
-        weights = None if self.weights is None else self.weights[chosen]
-        sets = None if self.sets is None else self.sets[chosen]
-        return LabelledFeatures(self.features[chosen], self.labels[chosen], weights, sets)
+        parts: Any = (None if each is None else each[chosen] for each in (self.weights, self.sets, self.groups))
+        return LabelledFeatures(self.features[chosen], self.labels[chosen], *parts)
 
     def known(self, taxonomy: Taxonomy) -> LabelledFeatures | None:
         """The samples of a class, or with any labels where some have several; None if there are none."""
@@ -76,14 +76,18 @@ class Solver(ABC):
         self(train, None, seed=seed)
 
 
-def folds(labels: IntArray, count: int, seed: int) -> list[NDArray[np.bool_]]:
+def folds(labels: IntArray, count: int, seed: int, groups: AnyArray | None = None) -> list[NDArray[np.bool_]]:
     """Masks of the held-out samples of each fold; every class is spread over the folds evenly.
 
     Args:
         labels: class of each sample, shape (M,).
         count: number of folds.
         seed: seed of the assignment.
+        groups: group of each sample, shape (M,), spread by the label of its first sample; None without groups.
     """
+    if groups is not None:
+        _, first, members = np.unique(groups, return_index=True, return_inverse=True)
+        return [mask[members] for mask in folds(labels[first], count, seed)]
     order = np.lexsort((np.random.default_rng(seed).random(len(labels)), labels))  # by class, shuffled within each
     fold = np.empty(len(labels), dtype=np.int64)
     fold[order] = np.arange(len(labels)) % count

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DEFAULT = "committee"  # method that the commands and the estimator use
 DEFAULT_RULE = "auto"  # its rule, a name of `hiercos.decisions.RULES`
+MANY_CLASSES = 10_000  # from here on no array has a column for each class
+MANY_CLASSES_DEFAULT = "siblings"  # where classes are so many that only some of them can be scored
 FINE_TUNED_DEFAULT = "path-softmax"  # where a backbone is trained too, whose features a solver cannot take
 # method and rule for samples with several labels, and the method where a backbone is trained too
 SEVERAL_DEFAULT, FINE_TUNED_SEVERAL_DEFAULT, SEVERAL = "one-vs-rest", "c-hmcnn", "several"
@@ -144,8 +146,8 @@ ROWS = {
     "hier-cos": MethodRow(
         "hiercos.methods.hier_cos:hier_cos",
         MethodTraits(inner_labels=True, graphs=True, grows=True),
-        recommended={"activation": "norm-prelu", "alpha": None, "probabilities": "divergence"},
-        search={"alpha": Between(0.0001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
+        recommended={"reading": "shares", "alpha": 0.0},
+        search={"exponent": OneOf(1.0, 2.0)},
     ),
     "hxe": MethodRow(
         "hiercos.methods.hxe:hxe", MethodTraits(inner_labels=True, grows=True), search={"alpha": Between(0.1, 0.9)}

@@ -19,9 +19,9 @@ def yolo_v2(
 ) -> Method:
     """YOLO-v2: a softmax among siblings at every node, multiplied along the path [redmon2017].
 
-    When every level needs a probability, or families are small in a large tree. A node's probability is the product
-    down to it, the sum of its children's. Published with Adam and AMSGrad at 1e-3 (CIFAR-100) or 1e-5 (iNaturalist-19,
-    tieredImageNet-H).
+    Use it when every level needs a probability, or families are small in a large tree. A node's probability is the
+    product down to it, the sum of its children's. Published with Adam and AMSGrad at 1e-3 (CIFAR-100) or 1e-5
+    (iNaturalist-19, tieredImageNet-H).
 
     Note:
         The published tables of CIFAR-100 read the outputs in another class order than that of the labels (names

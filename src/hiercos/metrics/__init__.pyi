@@ -8,6 +8,7 @@ from .classes import metric_class as metric_class
 from .ranking import Ranking as Ranking
 from .ranking import ranking_metric as ranking_metric
 from .suite import SuiteSums as SuiteSums
+from .suite import listed_values as listed_values
 from .suite import suite_means as suite_means
 from .suite import suite_names as suite_names
 from .suite import suite_values as suite_values

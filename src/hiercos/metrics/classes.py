@@ -304,5 +304,13 @@ def default_suite(taxonomy: Taxonomy) -> MetricCollection:
 
     A collection of one `MetricSuite`, so `update` takes its arguments by position or by name, and more metrics can
     be added to it.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> suite = default_suite(t)
+        >>> suite.update(torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.1, 0.2]]), torch.tensor([0, 0]))
+        >>> result = suite.compute()
+        >>> result["top1"].item(), round(result["hops"].item(), 2)
+        (1.0, 0.85)
     """
     return MetricCollection(MetricSuite(taxonomy))

@@ -14,6 +14,7 @@ from hiercos.metrics.functional.levels import level_answers
 from hiercos.metrics.functional.probability import check_log_probabilities
 from hiercos.metrics.functional.ranked import class_sums, mean_of_class_means
 from hiercos.metrics.input_checks import is_class_label
+from hiercos.metrics.rank_tables import rank_tables
 from hiercos.metrics.ranking import Ranking, rankings
 from hiercos.metrics.table import SUITE, MetricSpec, of_all_levels
 from hiercos.taxonomy import Taxonomy
@@ -120,6 +121,34 @@ def suite_values(
         batch = SuiteBatch(ranking, ranking if short is None else short, inputs, labels[rows], is_class[rows])
         parts.append(torch.cat([batch.columns(spec, taxonomy) for spec in kept], dim=1))
     return torch.cat(parts)
+
+
+def listed_values(classes: Tensor, scores: Tensor, labels: Tensor, taxonomy: Taxonomy, losses: Tensor) -> Tensor:
+    """The values of the default suite that the first K classes of each sample tell; nan for the others.
+
+    Args:
+        classes: classes of each sample, best first, shape (B, K), -1 where there are fewer.
+        scores: their scores, shape (B, K).
+        labels: as for `suite_values`, shape (B,).
+        taxonomy: the tree over the C classes.
+        losses: log loss of each sample, shape (B,).
+
+    Returns:
+        Shape (B, len(suite_names)), float64.
+    """
+    is_class, tables = is_class_label(labels, taxonomy), rank_tables(taxonomy, labels.device)
+    known, count = labels.where(is_class, 0), int((classes >= 0).sum(dim=1).amin()) if len(classes) else 0
+    ranking = Ranking(known, scores, classes, tables.ranks(known, classes), tables)
+    batch = SuiteBatch(ranking, ranking, {"levels": tables.paths[classes[:, 0]]}, labels, is_class)
+    parts = []
+    for spec in SUITE:
+        if spec.source == "probabilities":
+            parts.append(losses[:, None])
+        elif spec.depth(taxonomy.num_classes) <= count:
+            parts.append(batch.columns(spec, taxonomy))
+        else:
+            parts.append(torch.full((len(labels), 1), torch.nan, dtype=torch.float64))
+    return torch.cat(parts, dim=1)
 
 
 def _depth(specs: Sequence[MetricSpec], sources: Sequence[str], taxonomy: Taxonomy) -> int:

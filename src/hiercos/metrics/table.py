@@ -17,60 +17,45 @@ Average = Literal["samples", "classes"]
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """One row of the table: a metric, or a figure of the run itself such as its training time.
+    """One row of the table: a metric, or a figure of the run itself such as its training time."""
 
-    Attributes:
-        name: key in the suite, in records and in results.csv; names of per-level metrics end with the level.
-        heading: column heading in tables.
-        higher_is_better: direction of the metric.
-        function: metric function, as "module:name" within `hiercos.metrics.functional`, or a callable. It takes what
-            `source` says, the labels (B,), the taxonomy and options of its own, and returns a value for each sample,
-            shape (B,), nan for one that does not count. Empty for a figure of the run.
-        source: what the function takes. "ranking": class scores (B, C), of which it gets the `Ranking`, see
-            `ranking_metric`. "list": the same, of the short list if a rule has one of its own. "levels": predictions of
-            the levels, nodes (B, H), or node scores (B, N). "nodes": node scores (B, N). "probabilities": natural
-            logarithms of the class probabilities, shape (B, C). "run": no function.
-        class_name: name of the torchmetrics class in `hiercos.metrics`; the first of several rows with one name makes
-            the class. No class without a name.
-        inner_labels: whether samples labelled with an inner node count; a ranking needs a class.
-        k: number of classes that must be ranked, also the function's option if it has one; all by default.
-        highest: upper end of the range, whose lower end is 0; None for a tree distance, whose upper end
-            is the largest number of ancestors of a class: the height of a tree, and more in a graph.
-        meaning: sentence for legends; a sentence that several metrics share is shown once.
-        scale: factor of the values in tables, 100 for percent.
-        digits: decimal places in tables.
-        average: "samples" for the mean over the samples that count; "classes" for the mean of the class means, over
-            the classes with such samples.
-        per_level: whether the function has a value for each level, shape (B, H), and the row is expanded into one
-            metric for each; see `at_level`.
-        level: level of a metric of one level; None for other metrics.
-        in_suite: whether the metric is part of the default suite.
-        in_results: whether the metric is a column of results.csv and of the tables built from the same records.
-        in_scorers: whether the metric is one of the scikit-learn scorers.
-        shown_after: name of the metric that it follows in tables; None for its position in this table.
-        page: name of its page in docs/metrics.
-    """
-
-    name: str
-    heading: str
-    higher_is_better: bool
+    name: str  # key in the suite, in records and in results.csv; names of per-level metrics end with the level
+    heading: str  # column heading in tables
+    higher_is_better: bool  # direction of the metric
+    # metric function, as "module:name" within `hiercos.metrics.functional`, or a callable. It takes what `source` says,
+    # the labels (B,), the taxonomy and options of its own, and returns a value for each sample, shape (B,), nan for one
+    # that does not count. Empty for a figure of the run
     function: str | Callable[..., Any] = ""
+    # what the function takes. "ranking": class scores (B, C), of which it gets the `Ranking`, see `ranking_metric`.
+    # "list": the same, of the short list if a rule has one of its own. "levels": predictions of the levels, nodes (B,
+    # H), or node scores (B, N). "nodes": node scores (B, N). "probabilities": natural logarithms of the class
+    # probabilities, shape (B, C). "run": no function
     source: MetricSource = "ranking"
+    # name of the torchmetrics class in `hiercos.metrics`; the first of several rows with one name makes the class. No
+    # class without a name
     class_name: str = ""
-    inner_labels: bool = False
+    inner_labels: bool = False  # whether samples labelled with an inner node count; a ranking needs a class
+    # number of classes that must be ranked, also the function's option if it has one; all by default
     k: int | None = None
+    # upper end of the range, whose lower end is 0; None for a tree distance, whose upper end is the largest number of
+    # ancestors of a class: the height of a tree, and more in a graph
     highest: float | None = 1.0
-    meaning: str = ""
-    scale: float = 1.0
-    digits: int = 3
+    meaning: str = ""  # sentence for legends; a sentence that several metrics share is shown once
+    scale: float = 1.0  # factor of the values in tables, 100 for percent
+    digits: int = 3  # decimal places in tables
+    # "samples" for the mean over the samples that count; "classes" for the mean of the class means, over the classes
+    # with such samples
     average: Average = "samples"
+    # whether the function has a value for each level, shape (B, H), and the row is expanded into one metric for each;
+    # see `at_level`
     per_level: bool = False
-    level: int | None = None
-    in_suite: bool = True
+    level: int | None = None  # level of a metric of one level; None for other metrics
+    in_suite: bool = True  # whether the metric is part of the default suite
+    # whether the metric is a column of results.csv and of the tables built from the same records
     in_results: bool = False
-    in_scorers: bool = True
-    shown_after: str | None = None
-    page: str = ""
+    in_scorers: bool = True  # whether the metric is one of the scikit-learn scorers
+    shown_after: str | None = None  # name of the metric that it follows in tables; None for its position in this table
+    page: str = ""  # name of its page in docs/metrics
 
     def __post_init__(self) -> None:
         if isinstance(self.function, str) and "." in self.function:

@@ -10,8 +10,8 @@ from .answers import probability_columns as probability_columns
 from .answers import with_kept_columns as with_kept_columns
 from .base import BaseClassifier as BaseClassifier
 from .base import ClassScores as ClassScores
+from .base import SearchedScores as SearchedScores
 from .classifier import Classifier as Classifier
-from .classifier import stacked_features as stacked_features
 from .explain import UNAVAILABLE as UNAVAILABLE
 from .explain import Answer as Answer
 from .explain import Explainer as Explainer
@@ -32,4 +32,6 @@ from .scoring import log_probabilities as log_probabilities
 from .scoring import ruled_tensors as ruled_tensors
 from .scoring import sample_scores as sample_scores
 from .scoring import score_batches as score_batches
+from .scoring import searched_values as searched_values
 from .scoring import set_metrics as set_metrics
+from .scoring import stacked_features as stacked_features

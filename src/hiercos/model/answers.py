@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hiercos.data import InputBatch, Inputs
 from hiercos.decisions import Decision, NodeRule, Posterior, Rule, RuleError, Several, ShortList
 from hiercos.model.explain import Answer, Explainer, explanations
-from hiercos.taxonomy import SET_SIGN, Floats, IntArray, Taxonomy, best_children
+from hiercos.taxonomy import SET_SIGN, Floats, IntArray, Taxonomy
 
 AnswerColumns = dict[str, list[Any]]
 # Columns of a table of answers other than the levels and the explanations: of every answer, and of rules that stop.
@@ -197,9 +197,7 @@ def _stop_columns(posterior: Posterior, decision: Decision) -> AnswerColumns:
 
 def next_nodes(posterior: Posterior, decision: Decision) -> IntArray:
     """The likeliest child of each answer, shape (M,); -1 for a class."""
-    children = best_children(posterior.nodes, posterior.taxonomy)
-    found: IntArray = np.take_along_axis(children, decision.nodes[:, None], axis=1)[:, 0]
-    return found
+    return posterior.best_child(decision.nodes)
 
 
 def _shown(inputs: Inputs, rows: IntArray) -> AnswerColumns:
@@ -216,7 +214,8 @@ def _named(posterior: Posterior, rows: IntArray, nodes: IntArray, *, level_confi
         paths = dict(zip(level_columns(taxonomy), taxonomy.path_table(nodes).T, strict=True))
         columns: AnswerColumns = {column: names[path].tolist() for column, path in paths.items()}
         if level_confidences:
-            probabilities = {column: np.minimum(posterior.nodes[rows, path], 1.0) for column, path in paths.items()}
+            own = posterior.rows(rows)
+            probabilities = {column: own.of_nodes(path) for column, path in paths.items()}
             columns |= {
                 column + LEVEL_CONFIDENCE: rounded_values(values, paths[column] >= 0)
                 for column, values in probabilities.items()

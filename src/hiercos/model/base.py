@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.checks import check_count
-from hiercos.data import InputBatch, Inputs, Kind, Source, python_rows
-from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
+from hiercos.data import ColumnKinds, InputBatch, Inputs, Kind, Source, python_rows
+from hiercos.decisions import (
+    AnswerRequest,
+    HeldOutChains,
+    NodeSearch,
+    Posterior,
+    PosteriorError,
+    Rule,
+    SearchedPosterior,
+)
 from hiercos.errors import HiercosWarning
 from hiercos.model.answers import answer_rows
 from hiercos.model.explain import Answer, Comparisons
@@ -52,16 +60,45 @@ class ClassScores:
             marginals=self.marginals,
         )
 
-    def mapped(self, function: Callable[[Table], Table]) -> "ClassScores":
-        """All tables, each through a function, such as one that chooses rows."""
+    def rows(self, chosen: Any) -> "ClassScores":
+        """The scores of the chosen samples."""
         tables = {name: table for name, table in vars(self).items() if table is not None}
-        return ClassScores(**{name: function(table) for name, table in tables.items()})
+        return ClassScores(**{name: table[chosen] for name, table in tables.items()})
 
     @classmethod
     def joined(cls, parts: Sequence["ClassScores"]) -> "ClassScores":
         """The scores of several batches, at least one, as one."""
         names = [name for name, table in vars(parts[0]).items() if table is not None]
         return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+@dataclass(frozen=True, eq=False)
+class SearchedScores(ClassScores):
+    """Scores over many classes, which are found when they are asked for; `classes` has no columns."""
+
+    search: NodeSearch | None = None  # search for the nodes of M samples
+
+    @classmethod
+    def of(cls, search: NodeSearch) -> "SearchedScores":
+        """The scores of a search."""
+        return cls(np.empty((len(search), 0), np.float32), search=search)
+
+    def posterior(
+        self,
+        taxonomy: Taxonomy,
+        temperature: float,  # noqa: ARG002  # the softmax of siblings has its own
+        class_weights: Sequence[float] | None = None,
+    ) -> Posterior:
+        """The probabilities; class weights are refused."""
+        assert self.search is not None
+        if class_weights is not None:
+            raise PosteriorError(f"{taxonomy.num_classes:,} classes: expected no class prior, which weighs all of them")
+        return SearchedPosterior(self.search, taxonomy)
+
+    def rows(self, chosen: Any) -> "SearchedScores":
+        """The scores of the chosen samples."""
+        assert self.search is not None
+        return SearchedScores.of(self.search.rows(chosen))
 
 
 class BaseClassifier(ABC, Generic[Config]):
@@ -85,7 +122,12 @@ class BaseClassifier(ABC, Generic[Config]):
     @property
     @abstractmethod
     def kind(self) -> Kind:
-        """Kind of inputs that the model takes: "images", "texts" or "vectors"."""
+        """Kind of inputs that the model takes."""
+
+    @property
+    def columns(self) -> ColumnKinds | None:
+        """Kind of each column that a model of columns takes; None for other models."""
+        return None
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -122,17 +164,20 @@ class BaseClassifier(ABC, Generic[Config]):
 
         Args:
             inputs: texts; images, as paths or opened by Pillow; vectors, an array or a sparse matrix of shape (M, F);
-                or a DataFrame with a column `text` or `path`, or of numbers alone. A single text or image counts as a
-                list of one. Of an iterator, only one batch is in memory at a time.
+                a DataFrame with a column `text` or `path`, or of numbers alone; or columns, as a DataFrame, a dict of
+                sequences, or dicts of cells. A single text, image or dict counts as a list of one. Of an iterator, only
+                one batch is in memory at a time.
             config: see `batches`.
             energies: see `batches`.
         """
-        for _, posterior in self.batches(python_rows(inputs, self.kind), config, energies=energies):
+        for _, posterior in self.batches(
+            python_rows(inputs, self.kind, columns=self.columns), config, energies=energies
+        ):
             yield posterior
 
     def posterior(self, inputs: Any, config: Config | None = None, *, energies: bool = False) -> Posterior:
         """One calibrated posterior of all inputs, in memory; see `posteriors`."""
-        found = python_rows(inputs, self.kind).whole().inputs
+        found = python_rows(inputs, self.kind, columns=self.columns).whole().inputs
         return self.calibrated(self.scores(found, config, energies=energies))
 
     def answers(
@@ -170,7 +215,7 @@ class BaseClassifier(ABC, Generic[Config]):
         rule = wanted.chosen_rule(self.rule, self.calibration)
         if reason := wanted.lost_guarantee(rule):
             warnings.warn(reason, HiercosWarning, stacklevel=2)
-        rows = python_rows(inputs, self.kind, on_error=on_error)
+        rows = python_rows(inputs, self.kind, on_error=on_error, columns=self.columns)
         explainer = self.contributions if explain else None
         shown: dict[str, Any] = {"top": top, "explainer": explainer, "level_confidences": level_confidences}
         return [

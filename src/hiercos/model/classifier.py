@@ -7,12 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from hiercos.data import InputBatch, Inputs, Kind, Source, SparseVectors
+from hiercos.data import ColumnKinds, InputBatch, Inputs, Kind, Source, SparseVectors
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule, Several
 from hiercos.encoders import (
+    ColumnEncoder,
     Encoder,
     FrozenEncoder,
     JoinedEncoder,
@@ -27,7 +28,7 @@ from hiercos.model.base import BaseClassifier, ClassScores
 from hiercos.model.explain import Comparisons
 from hiercos.model.memory import Memory
 from hiercos.model.persistence import FilesInMemory, files_in_memory, loaded_parts, model_files, save_model
-from hiercos.model.scoring import node_scores, sample_scores
+from hiercos.model.scoring import node_scores, sample_scores, stacked_features
 from hiercos.records import variant_name
 from hiercos.storage import Folder
 from hiercos.taxonomy import AnyArray, Floats, Taxonomy
@@ -80,8 +81,13 @@ class Classifier(BaseClassifier[ReadConfig]):
 
     @property
     def kind(self) -> Kind:
-        """Kind of inputs that the model takes: "images", "texts" or "vectors"."""
+        """Kind of inputs that the model takes."""
         return "vectors" if self.encoder is None else self.encoder.kind
+
+    @property
+    def columns(self) -> ColumnKinds | None:
+        """Kind of each column that a model of columns takes; None for other models."""
+        return self.encoder.features.columns if isinstance(self.encoder, ColumnEncoder) else None
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -93,14 +99,14 @@ class Classifier(BaseClassifier[ReadConfig]):
         """Amount of training data in the model folder: numbers of n-grams, and of samples as features or scores."""
         encoder = self.encoder.tfidf if isinstance(self.encoder, JoinedEncoder) else self.encoder
         return {
-            "n-grams": encoder.features.width if isinstance(encoder, TfidfEncoder) else 0,
+            "n-grams": encoder.features.width if isinstance(encoder, TfidfEncoder | ColumnEncoder) else 0,
             "remembered samples": 0 if self.memory is None else len(self.memory),
             "calibration scores": 0 if self.calibration is None else len(self.calibration.first),
         }
 
     def read_size(self, config: ReadConfig | None) -> int:
         """Number of inputs to read at a time: whole batches, and at least one."""
-        size = VECTORS_READ if self.kind == "vectors" else RAW_READ
+        size = VECTORS_READ if self.kind in ("vectors", "columns") else RAW_READ
         batch_size = None if config is None else config.batch_size
         return size if batch_size is None else batch_size * max(1, size // batch_size)
 
@@ -121,7 +127,7 @@ class Classifier(BaseClassifier[ReadConfig]):
     def contributions(
         self, inputs: Inputs, compared: Comparisons, names: Sequence[str] | None = None
     ) -> list[tuple[Sequence[str], Floats]] | None:
-        """Contributions of the words of texts or the columns of vectors to the log-odds of pairs of classes.
+        """Contributions of words and columns to the log-odds of pairs of classes.
 
         Args:
             inputs: M inputs.
@@ -133,23 +139,27 @@ class Classifier(BaseClassifier[ReadConfig]):
         """
         encoder = self.encoder.tfidf if isinstance(self.encoder, JoinedEncoder) else self.encoder
         encoder = None if inputs.kind == "vectors" else encoder  # which may be features of the backbone
-        if encoder is not None and not isinstance(encoder, TfidfEncoder):
+        if encoder is not None and not isinstance(encoder, TfidfEncoder | ColumnEncoder):
             return None
         found: list[tuple[Sequence[str], Floats]] = []
         for row in np.unique(compared.rows).tolist():
             classes, rivals = (each[compared.rows == row] for each in compared[2:])
-            (value,) = inputs.values([row])
-            vector = value if encoder is None else encoder.features.transform([value]).toarray()[0]
+            if encoder is None:
+                (vector,), shares = inputs.values([row]), None
+                parts = [
+                    f"feature {column + 1}" if names is None else str(names[column]) for column in range(len(vector))
+                ]
+            else:
+                vector, parts, shares = encoder.explained(inputs.take([row]), _on_cpu())
             columns = np.flatnonzero(vector) if self.model.takes_sparse else np.arange(len(vector))
             given = Comparison(*map(torch.from_numpy, (columns, vector[columns], classes, rivals)))
             if (weights := self.model.contributions(given)) is None:
                 return None
             table = weights.double().cpu().numpy() / self.temperature  # (P, E)
-            if encoder is not None:
-                parts, shares = encoder.features.words(value)
-                table = table @ shares[columns]
+            if shares is None:
+                parts = [parts[column] for column in columns]
             else:
-                parts = [f"feature {each + 1}" if names is None else str(names[each]) for each in columns.tolist()]
+                table = table @ shares[columns]
             found += [(parts, own) for own in table]
         return found
 
@@ -204,17 +214,3 @@ def _as_taken(vectors: AnyArray | SparseMatrix, model: Model) -> Tensor | Sparse
     if not isinstance(vectors, np.ndarray):
         return vectors if model.takes_sparse else torch.tensor(vectors.toarray())
     return torch.tensor(vectors) if model.projection is None else csr_matrix(vectors)
-
-
-def stacked_features(parts: Sequence[Tensor | SparseMatrix]) -> Tensor | SparseMatrix:
-    """Features of several parts one after the other; sparse CSR tensors and matrices become one SciPy matrix."""
-    dense = [part for part in parts if isinstance(part, Tensor) and part.layout is torch.strided]
-    if len(dense) == len(parts):
-        return torch.cat(dense)
-    return csr_matrix(vstack([scipy_matrix(part) if isinstance(part, Tensor) else part for part in parts]))
-
-
-def scipy_matrix(tensor: Tensor) -> SparseMatrix:
-    """A sparse CSR tensor as a SciPy matrix of the same shape."""
-    values, columns, starts = (part.numpy() for part in (tensor.values(), tensor.col_indices(), tensor.crow_indices()))
-    return csr_matrix((values, columns, starts), shape=tuple(tensor.shape))

@@ -23,13 +23,16 @@ from hiercos.data import Kind
 from hiercos.decisions import HeldOutChains, Rule, RuleError, rule_from_dict
 from hiercos.encoders import (
     TFIDF,
+    AnyTextFeatures,
+    ColumnEncoder,
+    ColumnFeatures,
     Encoder,
     FineTunedEncoder,
     FrozenEncoder,
     JoinedEncoder,
-    TextFeatures,
     TfidfEncoder,
     check_backbone_source,
+    features_from_state,
     identity_changes,
     seeded_backbone,
 )
@@ -139,16 +142,21 @@ def _of_part(tensors: Tensors, part: str) -> dict[str, Tensor]:
     return {name.partition(".")[2]: tensor for name, tensor in tensors.items() if _part(name) == part}
 
 
-def _text_features(encoder: Encoder | None) -> TextFeatures | None:
-    """TF-IDF of an encoder, if it has any."""
+def _text_features(encoder: Encoder | None) -> AnyTextFeatures | None:
+    """TF-IDF or columns of an encoder, if it has any."""
     if isinstance(encoder, JoinedEncoder):
         return encoder.tfidf.features
-    return encoder.features if isinstance(encoder, TfidfEncoder) else None
+    return encoder.features if isinstance(encoder, TfidfEncoder | ColumnEncoder) else None
+
+
+def _frozen_part(encoder: Encoder | None) -> Encoder | None:
+    """Encoder of the backbone beside other features; any other encoder itself."""
+    return encoder.frozen if isinstance(encoder, JoinedEncoder | ColumnEncoder) else encoder
 
 
 def _stored_backbone(encoder: Encoder | None) -> Backbone | None:
     """Backbone whose weights are stored with the model; None for one that is found by its name, or without any."""
-    network = encoder.frozen if isinstance(encoder, JoinedEncoder) else encoder
+    network = _frozen_part(encoder)
     if isinstance(network, FrozenEncoder):
         return None if network.found_by_name else network.backbone
     return network.backbone if isinstance(network, FineTunedEncoder) else None
@@ -182,6 +190,7 @@ def _backbone_values(encoder: Encoder | None) -> dict[str, Any] | None:
     """Backbone of an encoder as JSON values: identity, whether fine-tuned, and whether its weights are stored."""
     if isinstance(encoder, JoinedEncoder):
         return {**(_backbone_values(encoder.frozen) or {}), "beside": TFIDF}
+    encoder = _frozen_part(encoder)
     if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
         return None
     fine_tuned = isinstance(encoder, FineTunedEncoder)
@@ -257,7 +266,7 @@ def _load_encoder(files: Files, config: Mapping[str, Any], tensors: Tensors, *, 
     """Encoder of a model folder, by the kind and the backbone in its configuration."""
     described = config.get("backbone")
     if described is None:
-        return TfidfEncoder(_load_text_features(files, tensors)) if config["kind"] == "texts" else None
+        return _encoder_of_features(files, tensors) if config["kind"] in ("texts", "columns") else None
     if not trust_backbone:
         try:
             check_backbone_source(described["name"], described["options"], from_file=described["in_folder"])
@@ -267,9 +276,17 @@ def _load_encoder(files: Files, config: Mapping[str, Any], tensors: Tensors, *, 
     if described["fine_tuned"]:
         return FineTunedEncoder(backbone)
     frozen = FrozenEncoder(backbone, found_by_name=not described["in_folder"])
-    if described.get("beside") == TFIDF:
-        return JoinedEncoder(TfidfEncoder(_load_text_features(files, tensors)), frozen)
+    if config["kind"] == "columns" or described.get("beside") == TFIDF:
+        return _encoder_of_features(files, tensors, frozen)
     return frozen
+
+
+def _encoder_of_features(files: Files, tensors: Tensors, frozen: FrozenEncoder | None = None) -> Encoder:
+    """Encoder of stored features of texts or columns, with a frozen backbone beside them if there is one."""
+    features = _load_text_features(files, tensors)
+    if isinstance(features, ColumnFeatures):
+        return ColumnEncoder(features, frozen)
+    return TfidfEncoder(features) if frozen is None else JoinedEncoder(TfidfEncoder(features), frozen)
 
 
 def _load_backbone(files: Files, expected: dict[str, Any], weights: Tensors) -> Backbone:
@@ -291,11 +308,11 @@ def _load_backbone(files: Files, expected: dict[str, Any], weights: Tensors) -> 
     return backbone.eval()
 
 
-def _load_text_features(files: Files, tensors: Tensors) -> TextFeatures:
+def _load_text_features(files: Files, tensors: Tensors) -> AnyTextFeatures:
     values = read_model_json(files, VOCABULARY)
     arrays = {name: tensor.numpy() for name, tensor in _of_part(tensors, TEXT).items()}
     try:
-        return TextFeatures.from_state(values, arrays)
+        return features_from_state(values, arrays)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{files.path}: the text features cannot be read: {error}") from error
 

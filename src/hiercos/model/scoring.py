@@ -7,19 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix, vstack
 from torch import Tensor
 
-from hiercos.decisions import Likeliest, Posterior, Rule, Several, log_softmax
+from hiercos.decisions import (
+    MOST_PROBABILITIES,
+    ROWS_AT_ONCE,
+    Likeliest,
+    NodeSearch,
+    Posterior,
+    Rule,
+    SearchedPosterior,
+    Several,
+    log_softmax,
+)
 from hiercos.encoders import DeviceContext, LabelledSamples, Samples
-from hiercos.methods import Model
+from hiercos.methods import Model, SparseMatrix
 from hiercos.metrics import AVERAGE_PRECISION
-from hiercos.model.base import ClassScores
+from hiercos.model.base import ClassScores, SearchedScores
+from hiercos.taxonomy import nodes_of_labels
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 
 BLOCK = 256  # vectors computed at a time
+LISTED = 20  # classes of a sample that are searched for to measure a model over many
+ORDERED = 2000  # samples on which the order of all of many classes is measured
 
 
 @dataclass(frozen=True)
@@ -131,13 +145,26 @@ def sample_scores(
 ) -> ClassScores:
     """Scores of the classes of all samples, on request with the energies, and with the scores of the nodes.
 
-    See `score_batches`.
+    See `score_batches`. Where the classes are many, the features of the samples are kept instead, and the likeliest
+    classes searched for.
     """
+    if model.searches:
+        return SearchedScores.of(_search(model, samples))
     found = [
         scores.of_classes() for scores in score_batches(context, model, samples, nodes=marginals, energies=energies)
     ]
     empty = np.empty((0, model.taxonomy.num_classes), np.float32)
     return ClassScores.joined(found) if found else ClassScores(empty, None if model.evidence is None else empty)
+
+
+def _search(model: Model, samples: Samples) -> NodeSearch:
+    """A search for the nodes of samples."""
+    assert model.search is not None
+    parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
+    features = [model.features(batch) for batch in samples.batches(parts)]
+    found = stacked_features(features or [torch.empty(0, model.in_features)])
+    search: NodeSearch = model.search(found.cpu().numpy() if isinstance(found, Tensor) else found)
+    return search
 
 
 def class_scores(context: DeviceContext, model: Model, samples: Samples) -> Tensor:
@@ -173,6 +200,8 @@ def evaluate_scores(
     """
     from hiercos.metrics import default_suite, suite_names
 
+    if model.searches and len(data):
+        return _searched_evaluation(model, sample_scores(fabric, model, data), data.labels.cpu())
     if not len(data):
         unknown = dict.fromkeys(suite_names(model.taxonomy), math.nan)
         return Evaluation(sample_scores(fabric, model, data), unknown)
@@ -199,6 +228,57 @@ def evaluate_scores(
         scores = replace(scores, marginals=_gathered(fabric, nodes).numpy())
         metrics |= set_metrics(Likeliest(), scores.posterior(model.taxonomy, temperature or 1.0), data.label_sets)
     return Evaluation(scores, metrics)
+
+
+def _searched_evaluation(model: Model, scores: ClassScores, labels: Tensor) -> Evaluation:
+    from hiercos.metrics import SuiteSums
+
+    posterior = scores.posterior(model.taxonomy, 1.0)
+    assert isinstance(posterior, SearchedPosterior)
+    sums = SuiteSums.of(searched_values(posterior, labels), labels, model.taxonomy)
+    return Evaluation(scores, {name: float(value) for name, value in sums.means(model.taxonomy).items()})
+
+
+def searched_values(posterior: SearchedPosterior, labels: Tensor) -> Tensor:
+    """The suite's values of samples whose likeliest classes are searched for, shape (M, K), by probability.
+
+    Metrics of at most `LISTED` classes are measured on all samples, those of the order of all classes on `ORDERED`
+    samples in even distances, and are nan for the others.
+    """
+    from hiercos.metrics import listed_values, suite_names, suite_values
+
+    taxonomy, nodes = posterior.taxonomy, nodes_of_labels(labels.numpy(), posterior.taxonomy)
+    parts = [torch.empty(0, len(suite_names(taxonomy)), dtype=torch.float64)]
+    for start in range(0, len(labels), ROWS_AT_ONCE):
+        own = slice(start, start + ROWS_AT_ONCE)
+        batch = posterior.rows(own)
+        with np.errstate(divide="ignore"):
+            losses = torch.from_numpy(-np.log(batch.of_nodes(nodes[own])))
+        losses[nodes[own] < 0] = torch.nan
+        classes, logs = map(torch.from_numpy, batch.best(min(LISTED, taxonomy.num_classes)))
+        parts.append(listed_values(classes, logs, labels[own], taxonomy, losses))
+    values = torch.cat(parts)
+    rows = np.unique(np.linspace(0, len(labels) - 1, min(ORDERED, len(labels))).astype(np.int64))
+    unknown = values[rows].isnan().all(dim=0)
+    for part in np.array_split(rows, -(-len(rows) * taxonomy.num_classes // MOST_PROBABILITIES)):
+        batch = posterior.rows(part)
+        found = suite_values(torch.from_numpy(batch.classes), labels[part], taxonomy)
+        values[part[:, None], unknown.nonzero()[:, 0][None]] = found[:, unknown]
+    return values
+
+
+def stacked_features(parts: Sequence[Tensor | SparseMatrix]) -> Tensor | SparseMatrix:
+    """Features of several parts one after the other; sparse CSR tensors and matrices become one SciPy matrix."""
+    dense = [part for part in parts if isinstance(part, Tensor) and part.layout is torch.strided]
+    if len(dense) == len(parts):
+        return torch.cat(dense)
+    return csr_matrix(vstack([scipy_matrix(part) if isinstance(part, Tensor) else part for part in parts]))
+
+
+def scipy_matrix(tensor: Tensor) -> SparseMatrix:
+    """A sparse CSR tensor as a SciPy matrix of the same shape."""
+    values, columns, starts = (part.numpy() for part in (tensor.values(), tensor.col_indices(), tensor.crow_indices()))
+    return csr_matrix((values, columns, starts), shape=tuple(tensor.shape))
 
 
 def _gathered(fabric: "Fabric", values: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from torch.nn.functional import normalize
 from hiercos.checks import check_choice
 from hiercos.data import PixelTransform, as_inputs
 from hiercos.encoders import (
+    ColumnEncoder,
     Encoder,
     FineTunedEncoder,
     FrozenEncoder,
@@ -132,7 +133,7 @@ def export_onnx(stored: Classifier, *, start: Start = "inputs", examples: Sequen
 
 def _text_map(stored: Classifier, encoder: Encoder | None) -> TextMap | None:
     """The map from texts to the input of the graph, which stands behind the model's projection."""
-    if not isinstance(encoder, TfidfEncoder):
+    if not isinstance(encoder, TfidfEncoder | ColumnEncoder):
         return None
     projection = stored.model.projection
     return TextMap(encoder.features, None if projection is None else projection.directions.T.numpy())
@@ -156,6 +157,8 @@ def compared(export: OnnxExport) -> OnnxExport:
 
 def _image_part(encoder: Encoder | None) -> tuple[Backbone | None, PixelTransform | None]:
     """The backbone to export with a model, and its image transform; None for a model of features."""
+    if isinstance(encoder, ColumnEncoder) and encoder.frozen is not None:
+        raise OnnxError("an ONNX file has no backbone beside other columns: export the head alone (--from features)")
     if isinstance(encoder, JoinedEncoder):
         encoder = encoder.frozen
     if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
@@ -182,6 +185,8 @@ def _sample(
     tfidf = stored.encoder.tfidf if isinstance(stored.encoder, JoinedEncoder) else stored.encoder
     if not len(examples) and isinstance(tfidf, TfidfEncoder):
         examples = _own_texts(tfidf.features)
+    if stored.kind == "columns":  # the texts that a folder keeps of them are no rows
+        return _feature_noise(stored, projection)
     if transform is not None and not len(examples):
         return torch.randn(ROWS, 3, transform.size, transform.size, generator=torch.Generator().manual_seed(0))
     if transform is not None:

@@ -3,11 +3,11 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import safetensors.numpy
@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from hiercos.checks import check_choice, fits, positive_fault
 from hiercos.data import Float32Array, Kind, PixelTransform
 from hiercos.decisions import HeldOutChains, Rule, rule_from_dict
-from hiercos.encoders import TextFeatures
+from hiercos.encoders import AnyTextFeatures, features_from_state
 from hiercos.errors import FaultsError
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
@@ -80,15 +80,15 @@ def check_seal(content: bytes, source: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class TextMap:
-    """Map from texts to the input of the graph."""
+    """Map from texts, or rows of columns, to the input of the graph."""
 
-    features: TextFeatures  # map from texts to sparse vectors, shape (M, V)
+    features: AnyTextFeatures  # map to sparse vectors, shape (M, V)
     # directions of their projection, shape (F, V); None if the graph takes the vectors themselves
     components: NDArray[np.float32] | None = None
 
-    def __call__(self, texts: Sequence[str]) -> Float32Array:
-        """Dense input of the graph, shape (M, F) or (M, V)."""
-        vectors = self.features.transform(texts)
+    def __call__(self, inputs: Any) -> Float32Array:
+        """Dense input of the graph from texts or `ColumnInputs`, shape (M, F) or (M, V)."""
+        vectors = self.features.transform(inputs)
         dense = vectors.toarray() if self.components is None else vectors @ self.components.T
         return np.asarray(dense, dtype=np.float32)
 
@@ -173,4 +173,4 @@ def _temperature(value: object) -> float:
 
 def _text_map(values: Mapping[str, str]) -> TextMap:
     arrays = safetensors.numpy.load(base64.b64decode(values[ARRAYS]))
-    return TextMap(TextFeatures.from_state(json.loads(values[VOCABULARY]), arrays), arrays.get("components"))
+    return TextMap(features_from_state(json.loads(values[VOCABULARY]), arrays), arrays.get("components"))

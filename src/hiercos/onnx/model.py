@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.checks import check_count
-from hiercos.data import Float32Array, Inputs, Kind, ProgressCallback
+from hiercos.data import ColumnKinds, Float32Array, Inputs, Kind, ProgressCallback
 from hiercos.decisions import HeldOutChains, Posterior, Rule
+from hiercos.encoders import ColumnFeatures
 from hiercos.errors import DataError
 from hiercos.model import BaseClassifier, ClassScores
 from hiercos.onnx.format import (
@@ -28,9 +29,9 @@ from hiercos.onnx.format import (
 from hiercos.records import variant_name
 from hiercos.taxonomy import Taxonomy
 
-GRAPH_BATCH_SIZES = {"vectors": 1024, "texts": 1024, "images": 16}  # batch size of the graph
+GRAPH_BATCH_SIZES = {"vectors": 1024, "texts": 1024, "columns": 1024, "images": 16}  # batch size of the graph
 DENSE_NUMBERS = 2**23  # numbers in a batch of dense n-gram vectors: 32 MB
-ROWS_READ = {"vectors": 4096, "texts": 4096, "images": 256}  # rows read from a file at a time
+ROWS_READ = {"vectors": 4096, "texts": 4096, "columns": 4096, "images": 256}  # rows read from a file at a time
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,13 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
     def kind(self) -> Kind:
         """The kind of its inputs."""
         return self.description.kind
+
+    @property
+    def columns(self) -> ColumnKinds | None:
+        """Kind of each column of a model of columns."""
+        text_map = self.description.text_map
+        features = None if text_map is None else text_map.features
+        return features.columns if isinstance(features, ColumnFeatures) else None
 
     @property
     def rule(self) -> Rule:  # type: ignore[override]  # part of the description
@@ -179,7 +187,8 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
         else:
             text_map = self.description.text_map
             assert text_map is not None
-            yield from (text_map(inputs.values(part)) for part in parts)
+            own = (inputs.take(part) if inputs.kind == "columns" else inputs.values(part) for part in parts)
+            yield from map(text_map, own)
 
     def _rows_at_once(self) -> int:
         """Batch size of the graph; dense vectors of many n-grams are wide, so few of them are made at a time."""

@@ -11,8 +11,7 @@ import torch
 
 from hiercos.benchmark import Observer, Task, run_tasks
 from hiercos.encoders import LabelledSamples
-from hiercos.geometry import leaf_scores, node_scores
-from hiercos.methods import Model, OnTree
+from hiercos.methods import Model, build_method
 from hiercos.metrics import RESULTS, in_shown_order, metric_spec
 from hiercos.model import Classifier, evaluate
 from hiercos.paper.axes import AXIS_DESCRIPTIONS, SCORING, Setting
@@ -47,8 +46,8 @@ def scored_record(
     """
     metrics, spans = dict(record.metrics), {**dict.fromkeys(SCORING, True), **scoring}
     if scoring:
-        model.class_scores = OnTree(leaf_scores, model.taxonomy, ancestors=spans["ancestors"])
-        model.node_scores = OnTree(node_scores, model.taxonomy, **spans)
+        parts = build_method(model.method, model.taxonomy, model.in_features, {**model.options, **scoring})
+        model.class_scores, model.node_scores = parts.class_scores, parts.node_scores
         metrics = evaluate(fabric, model, test)
     metrics[COSINE] = mean_cosine(fabric, model, test, ancestors=spans["ancestors"])
     return replace(record, config={**record.config, "options": {**model.options, **scoring}}, metrics=metrics)
@@ -63,7 +62,8 @@ def mean_cosine(fabric: Fabric, model: Model, samples: LabelledSamples, *, ances
     parts = torch.split(known, samples.at_once)
     for part, inputs in zip(parts, samples.batches(parts), strict=True):
         with fabric.autocast():
-            z = model(fabric.to_device(inputs))  # (B, N)
+            assert model.energies is not None
+            z = model.energies(model(fabric.to_device(inputs))).sqrt()  # (B, N), of length 1
         labels = samples.labels[part].to(fabric.device)
         total += subspace_cosine(z.float(), labels, model.taxonomy, ancestors=ancestors).double().sum().cpu()
     return float(total) / len(known)

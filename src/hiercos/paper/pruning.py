@@ -51,16 +51,15 @@ def _pruned_head(head: HierCOSHead, nodes: Tensor) -> nn.Module:
     """The head with the given axes alone."""
     if head.basis is not None:
         rows = _linear(head.basis[nodes], None)
-        return nn.Sequential(head.transformation, head.expand, head.activation, rows)
-    activation = _pruned_activation(head.activation, nodes)
+        return nn.Sequential(head.transformation, head.expand, rows, head.shift)
     if isinstance(head.expand, nn.Linear):
         axes = _linear(head.expand.weight[nodes], head.expand.bias[nodes])
-        return nn.Sequential(head.transformation, axes, activation)
+        return nn.Sequential(head.transformation, axes, head.shift)
     block: Any = head.transformation.blocks[1]  # its width is N, and that of the block before
     *first, last, norm, slopes = block.body
     block.body = nn.Sequential(*first, _linear(last.weight[nodes], None), _pruned(norm, nodes), _pruned(slopes, nodes))
     block.shortcut = Columns(nodes)
-    return nn.Sequential(head.transformation, activation)
+    return nn.Sequential(head.transformation, head.shift)
 
 
 def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
@@ -69,11 +68,6 @@ def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
     if bias is not None:
         layer.bias = nn.Parameter(bias.detach().clone())
     return layer
-
-
-def _pruned_activation(activation: nn.Module, nodes: Tensor) -> nn.Module:
-    """The activation of the given axes: the identity, or layers with a weight for each axis."""
-    return nn.Sequential(*(_pruned(layer, nodes) for layer in activation.children()))
 
 
 def _pruned(layer: nn.Module, nodes: Tensor) -> nn.Module:

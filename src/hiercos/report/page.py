@@ -23,14 +23,17 @@ from hiercos.report.figures import (
 from hiercos.report.formats import results_text
 from hiercos.report.grid import Grid
 from hiercos.report.render import render
-from hiercos.report.statements import mistake_summary
+from hiercos.report.statements import Statement, mistake_summary
 from hiercos.storage import write
 
 RULES_LEGEND = (
     "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + auto: the "
     "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
 )
-FIRST = ("ship", "few-rows", "tree")  # kinds of statements before the picture
+COMMITTEE = (
+    "committee: several models, with and without the tree, whose scores are added with weights chosen on held-out rows."
+)
+FIRST = ("ship", "tree", "few-rows")  # kinds of statements before the picture
 
 
 @dataclass(frozen=True)
@@ -92,18 +95,24 @@ def report_html(results: Results, analysis: Analysis | None = None) -> str:
 
 
 def _verdict(results: Results, analysis: Analysis | None) -> dict[str, Any]:
-    """Statements before the picture, of which the first one may be a headline; the picture of a comparison; the rest.
+    """Statements before the picture, at most three for a comparison; its picture and command; the rest.
 
     The picture has two forms, for wide and for narrow screens.
     """
     verdict = results.verdict
     is_comparison = not results.points and len(results.sections) == 1 and len(results.sections[0].variants) > 1
-    first = (is_comparison and verdict.of_kinds(*FIRST)) or list(verdict.statements)
+    first = (is_comparison and verdict.of_kinds(*FIRST)[:3]) or list(verdict.statements)
+    commands = [each for each in verdict.of_kinds("command") if each not in first]
+    why = [Statement("note", first[0].reason, subject="Why this one")] if first[0].reason else []
+    why += [mistake_summary(analysis)] if analysis else []
+    has_committee = any("committee" in record.method for record in results.records)
     return {
         "head": first[0],
-        "statements": [*([mistake_summary(analysis)] if analysis else []), *first[1:]],
+        "statements": first[1:],
         "pictures": [verdict_figure(results, stacked=stacked) for stacked in (False, True) if is_comparison],
-        "more": [statement for statement in verdict.statements if statement not in first],
+        "commands": commands,
+        "committee": COMMITTEE if has_committee else "",
+        "more": [*why, *(each for each in verdict.statements if each not in (*first, *commands))],
     }
 
 

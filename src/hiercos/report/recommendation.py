@@ -16,6 +16,11 @@ from hiercos.taxonomy import FloatArray
 
 WIDE = 0.06  # width of an interval of top-1 from which the verdict says that the test rows are few
 GAINS = {"top1": "top-1", "ahd_at_1": "mean tree distance", "hops": "HOPS"}
+EFFECTS = {  # in words: better, worse
+    "top1": ("more right answers", "fewer right answers"),
+    "ahd_at_1": ("answers nearer to the truth", "answers farther from the truth"),
+    "hops": ("a better order of the classes", "a worse order of the classes"),
+}
 CRITERIA = {**GAINS, "log_loss": "log loss"}
 PURPOSES = {"distance": "ahd_at_1", "top1": "top1", "hops": "hops"}  # what a model is shipped for, and its metric
 MARGIN = 0.003  # of top-1, HOPS and the share of the largest tree distance: what a simpler variant may lose
@@ -130,12 +135,10 @@ def _reasons(
     if len(ranked) == 1:
         return ["It is the only variant."]
     other = next((each for each in left if each is not chosen), ranked[ranked[0] is chosen])
-    ours, others = (_text(_sign(metric) * evidence.loss(each, metric), metric) for each in (chosen, other))
     chance = evidence.chance(chosen, other, metric)
     found = [
-        f"It was chosen on {evidence.rows}: with some bad luck in seed and rows, one model of it has "
-        f"{CRITERIA[metric]} {ours} there, and one of {other.name} {others}; it is the better one in {chance:.0%} of "
-        "draws of such rows."
+        f"It was chosen by {CRITERIA[metric]} on {evidence.rows}; there it is better than {other.name} in {chance:.0%} "
+        "of draws of rows and seed."
     ]
     if chosen is not likely:
         found.append(f"It is simpler than {likely.name}, which is hardly better in any column.")
@@ -156,16 +159,26 @@ def _gain(ranked: Sequence[Variant], chosen: Variant, rows: RowDifference) -> li
     ours = chosen if chosen is not flat else next((each for each in ranked if each.uses_tree or each.has_rule), None)
     if flat is None or ours is None:
         return []
-    found = []
+    found: list[str] = []
+    effects: dict[bool, list[str]] = {True: [], False: []}
     for name, words in GAINS.items():
         spec = metric_spec(name)
         gap = rows(ours.name, flat.name, name)
         mean, low, high = (spec.text(value, sign="+") for value in gap)
-        points = " points" if "%" in spec.heading else ""
-        tie = "" if gap[1] > 0 or gap[2] < 0 else ", a tie"
-        found.append(f"{words} {mean}{points} ({low} to {high}{tie})")
-    text = f"{ours.name} against {flat.name}: {', '.join(found)}, with 95% intervals over the test rows."
+        if gap[1] > 0 or gap[2] < 0:
+            is_worse = gap[0] * _sign(name) > 0
+            effects[is_worse].append(EFFECTS[name][is_worse])
+        found.append(f"{words} {mean}{' points' * ('%' in spec.heading)} ({low} to {high})")
+    effect = (
+        ", but ".join(filter(None, (_listed(effects[False]), _listed(effects[True])))) or "nothing that these rows show"
+    )
+    text = f"{effect}: {ours.name} against {flat.name} has {', '.join(found)}, with 95% intervals over the test rows."
     return [Statement("tree", text, subject="What the tree brings")]
+
+
+def _listed(words: Sequence[str]) -> str:
+    *first, last = words or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _is_worse(variant: Variant, other: Variant) -> bool:

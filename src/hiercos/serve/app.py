@@ -119,7 +119,7 @@ def add_predict(app: FastAPI, service: Service) -> None:
             options, files = await form_images(request, service.limits)
             made = partial(uploaded_images, files)
         served = service.served(options.model)
-        inputs = await run_in_threadpool(made, served.model.kinds, service.limits)
+        inputs = await run_in_threadpool(made, served.model, service.limits)
         if len(inputs) * (options.top or 0) > LISTED:
             raise ServeError(413, f"top: expected at most {LISTED:,} classes for all inputs of a request together")
         rule, guarantee = await run_in_threadpool(_chosen, served, options)
@@ -127,7 +127,7 @@ def add_predict(app: FastAPI, service: Service) -> None:
 
         def answers(batch: InputBatch, posterior: Posterior) -> list[dict[str, Any]]:
             found = answer_rows(batch, wanted.restricted(posterior), rule, **shown)
-            names = ("row", "class", "confidence", *["level"] * ("level" in found[0]))
+            names = {"row", "class", "confidence", "level", "answers"} & found[0].keys()
             service.telemetry.answers(served.name, {name: [each[name] for each in found] for name in names})
             return found
 

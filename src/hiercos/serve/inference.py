@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from hiercos.data import InputBatch, Inputs, as_inputs
+from hiercos.data import ColumnInputs, InputBatch, Inputs, as_inputs
 from hiercos.decisions import Posterior
 from hiercos.serve.limits import Limits, busy
 from hiercos.serve.served_model import ServedModel
@@ -116,4 +116,6 @@ def joined(parts: Sequence[Inputs]) -> Inputs:
     """Inputs of one kind, one part after the other."""
     if len(parts) == 1:
         return parts[0]
+    if isinstance(parts[0], ColumnInputs):
+        return ColumnInputs.joined([part for part in parts if isinstance(part, ColumnInputs)])
     return as_inputs([value for part in parts for value in part.values(range(len(part)))], parts[0].kind)

@@ -10,8 +10,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
-from hiercos.data import EncodedImages, Inputs, Kind, as_inputs
+from hiercos.data import IMAGE, INPUT_KINDS, ColumnKinds, EncodedImages, Inputs, Kind, as_inputs
 from hiercos.decisions import AnswerRequest
+from hiercos.errors import suggestion
+from hiercos.model import BaseClassifier
 from hiercos.serve.limits import Body, Limits, ServeError, fault_sentence
 
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -51,11 +53,15 @@ class JsonObject(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+Cells = dict[str, str | float | bool | list[float] | None]
+
+
 class PredictBody(AnswerOptions):
     """Inputs and how to answer."""
 
-    inputs: str | list[str] | list[float] | list[list[float]] = Field(
-        description="One text or several, or one vector or several; images are uploaded as multipart/form-data."
+    inputs: str | list[str] | list[float] | list[list[float]] | Cells | list[Cells] = Field(
+        description="One text, vector or row of columns (an object), or several; images are uploaded as "
+        "multipart/form-data."
     )
 
 
@@ -84,28 +90,45 @@ def check_content_type(request: Request, *expected: str) -> str:
     return found
 
 
-def checked_inputs(given: Any, kinds: Sequence[Kind], limits: Limits) -> Inputs:
-    """Texts or vectors of a JSON body as inputs of a model."""
-    items = [given] if isinstance(given, str) or (given and isinstance(given[0], float | int)) else list(given)
+def checked_inputs(given: Any, model: BaseClassifier[Any], limits: Limits) -> Inputs:
+    """Texts, vectors or rows of columns of a JSON body as inputs of a model."""
+    kinds = model.kinds
+    items: list[Any] = (
+        [given] if isinstance(given, str | dict) or (given and isinstance(given[0], float | int)) else list(given)
+    )
     if not 1 <= len(items) <= limits.rows:
         raise ServeError(422, f"expected 1 to {limits.rows:,} inputs in a request, got {len(items):,}")
-    kind: Kind = "texts" if isinstance(items[0], str) else "vectors"
+    kind: Kind = "texts" if isinstance(items[0], str) else "columns" if isinstance(items[0], dict) else "vectors"
     if "images" in kinds and kind not in kinds:
         raise ServeError(422, f"this model takes images: expected them as {MULTIPART}, in the field 'images'")
     if kind not in kinds:
         raise ServeError(422, f"this model takes {kinds[0]}, got {kind}")
+    if kind == "columns":
+        return _rows_of_columns(items, model.columns or {})
     if kind == "vectors" and len({len(each) for each in items}) > 1:
         raise ServeError(422, "inputs: expected vectors of one length")
     return as_inputs(items, kind)
 
 
-def uploaded_images(files: Sequence[tuple[str, bytes]], kinds: Sequence[Kind], limits: Limits) -> Inputs:
+def _rows_of_columns(rows: Sequence[dict[str, Any]], columns: ColumnKinds) -> Inputs:
+    """Rows of columns, of which any may be missing; a path of an image would name a file of this machine."""
+    for place, row in enumerate(rows, 1):
+        for name in row:
+            if columns.get(name, IMAGE) == IMAGE:
+                known = [each for each, kind in columns.items() if kind in INPUT_KINDS and kind != IMAGE]
+                raise ServeError(422, f"inputs: row {place}: there is no column {name!r}{suggestion(name, known)}")
+    given = {name: [row.get(name) for row in rows] for name, kind in columns.items() if kind in INPUT_KINDS}
+    return as_inputs(given, "columns", columns=columns)
+
+
+def uploaded_images(files: Sequence[tuple[str, bytes]], model: BaseClassifier[Any], limits: Limits) -> Inputs:
     """Uploaded images, each a name and its content, unless they have too many pixels together.
 
     They are decoded when their turn comes, by the thread of inference.
     """
     from PIL import Image, UnidentifiedImageError
 
+    kinds = model.kinds
     pixels = 0
     if "images" not in kinds:
         raise ServeError(422, f"this model takes {kinds[0]}, got images")

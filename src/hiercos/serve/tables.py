@@ -10,7 +10,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from hiercos.data import InputBatch, Source, read_inputs
+from hiercos.data import IMAGE, InputBatch, Source, read_inputs
 from hiercos.errors import FaultsError
 from hiercos.model import IN_JSON_ALONE, AnswerColumns, with_kept_columns
 from hiercos.serve.limits import Limits, ServeError
@@ -42,11 +42,12 @@ async def uploaded_table(request: Request, suffix: str) -> AsyncIterator[Path]:
 
 
 def table_inputs(path: Path, served: ServedModel, limits: Limits, **options: Any) -> Source:
-    """The inputs of an uploaded table; a table of texts alone, since paths would name files of this machine."""
-    if served.model.kind != "texts":
+    """The inputs of an uploaded table of texts or columns; no images, since paths would name files of this machine."""
+    model = served.model
+    if model.kind not in ("texts", "columns") or IMAGE in (model.columns or {}).values():
         raise ServeError(422, f"this model takes {served.model.kind}: a table of texts cannot be answered")
     try:
-        found = read_inputs(path, kind="texts", **options)
+        found = read_inputs(path, kind=model.kind, columns=model.columns, **options)
     except FaultsError as error:
         sentence = str(error).replace(str(path), path.name).replace("--input-column", "input_column")
         sentence = sentence.replace("; --on-error skip leaves such rows out", "")

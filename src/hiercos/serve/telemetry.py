@@ -43,11 +43,14 @@ class Telemetry:
     def answers(self, model: str, columns: Mapping[str, Sequence[Any]]) -> None:
         """Count the answers to some inputs, given as columns of `answer_columns`, one row for each input."""
         rows = len(columns["row"])
-        levels = columns.get("level", [None] * rows)
+        levels, classes, confidences = columns.get("level", [None] * rows), columns.get("class"), columns["confidence"]
+        if (sets := columns.get("answers")) is not None:  # the most probable label of each
+            confidences = [labels[0]["confidence"] if labels else 0 for labels in sets]
+            classes, levels = [""] * rows, [f"{len(labels)} labels" for labels in sets]
         with self._lock:
             self._add("hiercos_rows_total", rows, model=model)
-            self._add("hiercos_confidence_sum", sum(value or 0 for value in columns["confidence"]), model=model)
-            for name, level in zip(columns["class"], levels, strict=True):
+            self._add("hiercos_confidence_sum", sum(value or 0 for value in confidences), model=model)
+            for name, level in zip(classes or (), levels, strict=True):
                 self._add("hiercos_answers_total", model=model, level="class" if name else str(level))
 
     def text(self, queue_depth: int) -> str:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from hiercos.data import completed
+from hiercos.data import ColumnInputs, completed
 from hiercos.decisions import AnswerRequest, Decision, Posterior, Rule, Several
 from hiercos.decisions import rule as named_rule
 from hiercos.encoders import ReadConfig, SingleDevice, launched
@@ -80,6 +80,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         options: options of the method, and settings that are no parameters, by name; see `Settings`.
         rule: decision rule, see the page on decision rules; None for that of the method.
         encoder: encoder of texts or images: "tfidf", a backbone, or "tfidf+NAME"; None for the usual one.
+        columns: kinds of columns of X by name, such as "text", "category" or "number"; the others are guessed.
         epochs: exact number of passes over the samples; None to train until held-out samples stop improving.
         batch_size: number of samples in a batch; None for 256, fewer for small data.
         learning_rate: peak of the learning rate; None for 0.003.
@@ -124,6 +125,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         options: Mapping[str, Any] | None = None,
         rule: str | None = None,
         encoder: str | None = None,
+        columns: Mapping[str, str] | None = None,
         epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
@@ -141,6 +143,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.options = options
         self.rule = rule
         self.encoder = encoder
+        self.columns = columns
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -153,25 +156,30 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Train on labelled samples.
 
         Args:
-            X: dense or sparse samples, shape (M, F); or M texts; or a DataFrame with a column `text`, or `path` of
-                images, or of numbers alone.
+            X: dense or sparse samples, shape (M, F); or M texts; or a DataFrame of numbers, or of a column `text`, or
+                `path` of images; or any other columns, as a DataFrame or a dict of sequences (docs/data.md).
             y: labels, shape (M,): names or ids of classes or inner nodes, paths such as `a > b > c`, or label indices
                 (see `label_indices`); or (M, L): one name per level with "", None or nan to the right of a sample's
                 last level. A sample labelled "root", or by a blank row, may be of any class and is not used. A list of
                 sets has several labels of each sample.
             sample_weight: weight of each sample, shape (M,), >= 0.
+            groups: group of each sample, shape (M,), which no split and no fold divides.
         """
         settings = self._checked_settings()
-        inputs, y = training_inputs(self, X, y)
+        inputs, y = training_inputs(self, X, y, columns=self.columns)
         codec = label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
         if self.taxonomy is None and codec.flat:
             warn_of_names(codec.classes)
-        dataset = completed(labelled_dataset(inputs, y, codec, sample_weight), test=False, targets=settings.targets)
+        dataset = completed(
+            labelled_dataset(inputs, y, codec, sample_weight, groups=groups), test=False, targets=settings.targets
+        )
         features = encoded(dataset, self._reading(), encoder=self.encoder)
+        if self.verbose and isinstance(inputs, ColumnInputs):
+            sys.stderr.write(f"{inputs.summary()}\n")
         return self._train(codec, features, settings)
 
     def extend(self, X: Any, y: Any, taxonomy: TaxonomyArgument | None = None) -> Self:
@@ -187,9 +195,9 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         check_is_fitted(self, "model_")
         settings = extension_settings(self.classifier_, self._checked_settings())
-        inputs, y = training_inputs(self, X, y, reset=False)
+        inputs, y = training_inputs(self, X, y, reset=False, columns=self.classifier_.columns)
         codec = label_codec(y, self.taxonomy_ if taxonomy is None else taxonomy_argument(taxonomy))
-        dataset = labelled_dataset(inputs, y, codec, None, purpose="extend")
+        dataset = labelled_dataset(inputs, y, codec, purpose="extend")
         dataset = completed(dataset, test=False, targets=settings.targets)
         change, stored = taxonomy_change(self.taxonomy_, codec.taxonomy), self.classifier_
         features = grown_features(stored, dataset, change, stored.memory, self._reading())
@@ -274,7 +282,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self, "model_")
         wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(self.rule_, self.classifier_.calibration)
-        inputs, names = known_inputs(self, X), getattr(self, "feature_names_in_", None)
+        inputs, names = known_inputs(self, X, self.classifier_.columns), getattr(self, "feature_names_in_", None)
         found = self.classifier_.posterior(inputs, self._reading(), energies=True)
         posterior = wanted.restricted(found)
         explainer = partial(self.classifier_.contributions, names=names)
@@ -411,7 +419,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _posterior(self, X: Any) -> Posterior:
         """Calibrated probabilities of M samples, in the order of the taxonomy's classes."""
         check_is_fitted(self, "model_")
-        return self.classifier_.posterior(known_inputs(self, X), self._reading())
+        return self.classifier_.posterior(known_inputs(self, X, self.classifier_.columns), self._reading())
 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""

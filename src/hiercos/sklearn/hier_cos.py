@@ -1,5 +1,6 @@
 """Hier-COS as published, as a scikit-learn estimator."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -53,6 +54,7 @@ class HierCOSClassifier(HierarchicalClassifier):
         basis: Basis = "identity",
         rule: str = "none",
         encoder: str | None = None,
+        columns: Mapping[str, str] | None = None,
         width: int | None = None,
         dropout: float = 0.0,
         epochs: int | None = None,
@@ -69,6 +71,7 @@ class HierCOSClassifier(HierarchicalClassifier):
             method="hier-cos",
             rule=rule,
             encoder=encoder,
+            columns=columns,
             width=width,
             dropout=dropout,
             epochs=epochs,

@@ -1,7 +1,7 @@
 """What users pass to the estimators: parameters, samples, labels and weights, checked and converted."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +14,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from hiercos.checks import kind_fault
-from hiercos.data import PATH_COLUMN, Dataset, Inputs, Purpose, SparseVectors, Vectors, as_inputs, check_inputs
+from hiercos.data import (
+    PATH_COLUMN,
+    ColumnKinds,
+    Dataset,
+    Inputs,
+    Purpose,
+    SparseVectors,
+    Vectors,
+    as_inputs,
+    check_inputs,
+    checked_kinds,
+    groups_of,
+    guessed_kinds,
+    table_cells,
+    times_of,
+    weights_of,
+)
 from hiercos.errors import FaultsError, HiercosWarning
 from hiercos.taxonomy import (
     AnyArray,
@@ -78,7 +94,13 @@ def _are_edges(paths: Sequence[tuple[str, ...]]) -> bool:
     return pairs and len({child for _, child in paths}) == len(paths)
 
 
-KINDS: dict[str, Any] = {"method": str, "encoder": str | None, "verbose": bool | int, "device": str}
+KINDS: dict[str, Any] = {
+    "method": str,
+    "encoder": str | None,
+    "columns": Mapping[str, Any] | None,
+    "verbose": bool | int,
+    "device": str,
+}
 
 
 class ParameterError(FaultsError):
@@ -107,19 +129,22 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(MAX_SEED))
 
 
-def training_inputs(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Inputs, AnyArray]:
+def training_inputs(
+    estimator: Any, X: Any, y: Any, *, reset: bool = True, columns: ColumnKinds | None = None
+) -> tuple[Inputs, AnyArray]:
     """Training samples and labels, validated as scikit-learn does.
 
     Args:
-        X: dense or sparse samples, shape (M, F), M texts, or a DataFrame.
+        X: dense or sparse samples, shape (M, F), M texts, or a DataFrame or dict of columns.
         y: labels of the samples, see `label_array`.
         reset: whether the estimator's number and names of features are set from X, or X is checked against them.
+        columns: kinds of columns of X by name, of which the others are guessed; None for none.
 
     Returns:
         Samples, and labels of shape (M,) or (M, L).
     """
     labels = None if y is None else label_array(y)
-    raw = raw_inputs(X)
+    raw = raw_inputs(X, columns)
     if raw is not None and labels is not None:
         check_inputs(raw, source="X")
         check_consistent_length(raw, labels)
@@ -136,33 +161,45 @@ def training_inputs(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tu
     return vectors(X), labels
 
 
-def known_inputs(estimator: Any, X: Any) -> Inputs:
-    """Samples for a fitted estimator, of the kind that it was trained on; see `training_inputs`."""
-    raw = raw_inputs(X)
+def known_inputs(estimator: Any, X: Any, columns: ColumnKinds | None = None) -> Inputs:
+    """Samples for a fitted estimator, of the kind that it was trained on, such as `columns`; see `training_inputs`."""
+    raw = raw_inputs(X) if columns is None else as_inputs(X, "columns", columns=columns)
     if raw is not None:
         check_inputs(raw, source="X")
         return raw
     return vectors(validated(estimator, X, **VALIDATION_OPTIONS, reset=False))
 
 
-def raw_inputs(X: Any) -> Inputs | None:
-    """Texts, or images by path, from a list or an array of texts, or a DataFrame with such a column; None for numbers.
+def raw_inputs(X: Any, columns: ColumnKinds | None = None) -> Inputs | None:
+    """Texts, images by path, or columns, from a list or an array of texts, a DataFrame or a dict; None for numbers.
+
+    The kinds of columns are guessed but for the given ones. One column called `text` or `path` has texts or images.
 
     Example:
         >>> raw_inputs(["a cat", "a dog"]).kind, raw_inputs([[1.0, 2.0]])
         ('texts', None)
+        >>> raw_inputs({"title": ["a cat", "a dog"], "price": [9.5, None]}).kinds
+        {'title': 'text', 'price': 'number'}
     """
-    columns = getattr(X, "columns", None)
-    if columns is not None:
-        named = [name for name in (TEXT_COLUMN, PATH_COLUMN) if name in list(columns)]
-        if not named:
+    if isinstance(X, Mapping) or getattr(X, "columns", None) is not None:
+        cells = table_cells(X)
+        if not (isinstance(X, Mapping) or columns or not _are_numbers(X)):
             return None
-        items = list(X[named[0]])
-        return as_inputs(items, "texts" if named[0] == TEXT_COLUMN else "images")
+        if not columns and len(cells) == 1 and {*cells} <= {TEXT_COLUMN, PATH_COLUMN}:
+            ((name, items),) = cells.items()
+            return as_inputs(list(items), "texts" if name == TEXT_COLUMN else "images")
+        kinds = guessed_kinds(cells, {**dict.fromkeys(cells, ""), **(columns or {})})
+        return as_inputs(cells, "columns", columns=checked_kinds(kinds, "X"))
     if issparse(X) or isinstance(X, str) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__"):
         return None
     items = list(X)
     return as_inputs(items, "texts") if items and all(isinstance(item, str) for item in items) else None
+
+
+def _are_numbers(X: Any) -> bool:
+    """Whether the columns of a DataFrame are all of numbers and none has a missing cell, so that it is an array."""
+    array = X.to_numpy()
+    return bool(array.dtype.kind in "fiub" and not np.isnan(array).any())
 
 
 def vectors(X: Any) -> Inputs:
@@ -214,13 +251,20 @@ def warn_of_names(classes: AnyArray) -> None:
 
 
 def labelled_dataset(
-    inputs: Inputs, y: AnyArray, codec: LabelCodec, sample_weight: Any, *, purpose: Purpose = "train"
+    inputs: Inputs,
+    y: AnyArray,
+    codec: LabelCodec,
+    sample_weight: Any = None,
+    *,
+    groups: Any = None,
+    purpose: Purpose = "train",
 ) -> Dataset:
     """Training samples without a split; those of weight 0 are left out.
 
     Args:
         y: labels of the samples, shape (M,) or (M, L).
-        sample_weight: weights, shape (M,), one number for all, or None.
+        sample_weight: weights, shape (M,), one number for all, or None for those of a column of X, if it has one.
+        groups: group of each sample, shape (M,), or None for those of a column of X, if it has one.
         purpose: purpose of the data, see `Dataset`.
     """
     sets = codec.read_sets(y) if are_sets(y) else None
@@ -228,7 +272,9 @@ def labelled_dataset(
     labels = label_indices(nodes, codec.taxonomy)
     if y.dtype.kind in "iu" and np.array_equal(labels, y):
         _warn_of_labels_from_one(labels, codec.taxonomy)
-    weights, kept = None, np.ones(len(nodes), dtype=bool)
+    weights, kept = weights_of(inputs), np.ones(len(nodes), dtype=bool)
+    groups = groups_of(inputs) if groups is None else np.asarray(groups).astype(str)
+    check_consistent_length(y, groups)
     if sample_weight is not None:
         weights = _check_sample_weight(
             sample_weight, np.empty((len(nodes), 1)), dtype=np.float64, ensure_non_negative=True
@@ -238,7 +284,8 @@ def labelled_dataset(
     if known.sum() < MIN_SAMPLES:
         raise ValueError(f"expected at least {MIN_SAMPLES} samples of a weight above 0, got {known.sum()} of any class")
     split = np.full(len(nodes), "")
-    dataset = Dataset("X", codec.taxonomy, inputs, nodes, split, label_sets=sets, weights=weights, purpose=purpose)
+    together = {"label_sets": sets, "weights": weights, "groups": groups, "times": times_of(inputs)}
+    dataset = Dataset("X", codec.taxonomy, inputs, nodes, split, **together, purpose=purpose)
     return dataset if kept.all() else dataset.take(np.flatnonzero(kept))
 
 

@@ -29,6 +29,15 @@ class HierarchicalScorer:
         metric: name of a metric in `scorer_names`, or a row of your own for the metric table; None for a dict of all,
             which `cross_validate` and a search accept as well (a search with `refit="hops"`).
         taxonomy: taxonomy of the labels; by default that of the classifier, if it is an estimator of this package.
+
+    Example:
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X = np.repeat(np.eye(3), 20, axis=0)
+        >>> y = np.repeat(["cat", "dog", "car"], 20)
+        >>> tree = [("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]
+        >>> HierarchicalScorer("top1", tree)(LogisticRegression().fit(X, y), X, y)
+        1.0
     """
 
     metric: str | MetricSpec | None = None

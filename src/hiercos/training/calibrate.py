@@ -21,7 +21,7 @@ from hiercos.decisions import (
     prior_weights,
 )
 from hiercos.methods import Evidence
-from hiercos.model import ClassScores
+from hiercos.model import ClassScores, SearchedScores
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, nodes_of_labels
 from hiercos.training.settings import Settings, SettingsError
 
@@ -37,7 +37,7 @@ class HeldOut:
     def of_classes(self, taxonomy: Taxonomy) -> HeldOut:
         """The samples that are labelled with a class."""
         known = self.labels < taxonomy.num_classes
-        return HeldOut(self.scores.mapped(lambda table: table[known.numpy()]), self.labels[known])
+        return HeldOut(self.scores.rows(known.numpy()), self.labels[known])
 
     def shifted(self, offsets: Floats) -> HeldOut:
         """The samples with an offset of each class, shape (C,), added to their evidence."""
@@ -122,7 +122,9 @@ def _several(held_out: HeldOut | None, taxonomy: Taxonomy) -> Several | None:
 
 
 def _fitted(known: HeldOut, evidence: Evidence | None) -> tuple[float, float]:
-    """Temperature, and the factor to add, of samples of a class."""
+    """Temperature, and the factor to add, of samples of a class; 1 where the classes are searched."""
+    if isinstance(known.scores, SearchedScores):
+        return 1.0, 0.0
     if evidence is None:
         return fit_temperature(known.scores.of_probabilities, known.labels), 0.0
     return fit_factor(known.scores.of_probabilities, evidence.constants.cpu().numpy(), known.labels)

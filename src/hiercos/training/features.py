@@ -12,11 +12,12 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from hiercos.data import Dataset, SparseVectors, TextArray
+from hiercos.data import IMAGE, ColumnInputs, Dataset, SparseVectors, TextArray
 from hiercos.encoders import (
     BESIDE,
     DEFAULT_ENCODERS,
     TFIDF,
+    ColumnEncoder,
     EmbeddingError,
     Encoder,
     FineTunedEncoder,
@@ -41,6 +42,7 @@ from hiercos.encoders.backbones import Backbone, BackboneError, ImageTransform, 
 from hiercos.errors import DataError
 from hiercos.methods import METHODS, Model, Projection, SparseMatrix, csr_tensor
 from hiercos.taxonomy import IntArray, Taxonomy
+from hiercos.training.columns import column_backbone, fitted_columns
 from hiercos.training.settings import Settings
 
 PROJECTED_ROWS = 8192  # sparse vectors projected at a time
@@ -131,6 +133,10 @@ class Features(_OfDataset):
         dataset, encoder = replace(self.dataset, split=split), self.encoder
         if isinstance(encoder, TfidfEncoder):
             return self._learned(split, lambda: text_features(dataset))
+        if isinstance(encoder, ColumnEncoder):
+            fitted, frozen = encoder.features, encoder.frozen
+            vectors = fitted.embedded(self.values)
+            return self._learned(split, lambda: column_features(dataset, frozen, vectors, fitted.scales))
         if isinstance(encoder, JoinedEncoder):
             embedded = csr_matrix(self.values)[:, encoder.tfidf.features.width :].toarray()
             return self._learned(split, lambda: joined_features(dataset, encoder.frozen, embedded))
@@ -155,7 +161,8 @@ class Features(_OfDataset):
     def rows(self, rows: IntArray) -> LabelledVectors:
         """Vectors of some rows."""
         labels, sets = self.label_tensors(rows)
-        return LabelledVectors(self.values[_indices(self.values, rows)], labels, label_sets=sets)
+        groups = None if self.dataset.groups is None else self.dataset.groups[rows]
+        return LabelledVectors(self.values[_indices(self.values, rows)], labels, label_sets=sets, groups=groups)
 
     def training_samples(self, settings: Settings) -> LabelledVectors:  # noqa: ARG002  # vectors are not augmented
         """Vectors to learn from."""
@@ -180,6 +187,10 @@ class Features(_OfDataset):
             summary["backbone"] = self.encoder.backbone.identity()
         elif isinstance(self.encoder, JoinedEncoder):
             summary["backbone"] = {**self.encoder.frozen.backbone.identity(), "beside": TFIDF}
+        elif isinstance(self.encoder, ColumnEncoder):
+            summary["columns"] = dict(self.encoder.features.columns)
+            if self.encoder.frozen is not None:
+                summary["backbone"] = self.encoder.frozen.backbone.identity()
         return summary
 
 
@@ -209,6 +220,8 @@ def encoded(
         trust_backbone: whether the backbone that vectors name may be loaded from a path or the Hub.
     """
     name = encoder_name(dataset, encoder)
+    if dataset.kind == "columns":
+        return column_features(dataset, *column_backbone(dataset, reading, name, options or {}))
     if name is None or name == TFIDF:
         if options:
             raise DataError(f"backbone.{next(iter(options))}: expected the name of a backbone with its options")
@@ -238,6 +251,10 @@ def features_of(dataset: Dataset, *, trust_backbone: bool = False) -> Features:
     """
     if dataset.kind == "images":
         raise DataError(f"{dataset.source} holds images: expected a backbone to compute their features (--backbone)")
+    if isinstance(dataset.inputs, ColumnInputs):
+        if dataset.inputs.of_kind(IMAGE):
+            raise DataError(f"{dataset.source} has a column of images: expected `encoded` features of a backbone")
+        return column_features(dataset)
     if dataset.origin is not None:
         return _embedded_before(dataset, dataset.origin.backbone, trust_backbone=trust_backbone)
     if isinstance(dataset.inputs, SparseVectors):
@@ -251,6 +268,28 @@ def text_features(dataset: Dataset) -> Features:
     """Sparse TF-IDF vectors of texts, whose n-grams are those of the training split."""
     encoder = TfidfEncoder(TextFeatures.fit(dataset.inputs.values(dataset.rows("train"))))
     return Features(dataset, encoder.features.transform(dataset.inputs.values(range(len(dataset)))), encoder)
+
+
+def column_features(
+    dataset: Dataset,
+    frozen: FrozenEncoder | None = None,
+    embedded: Mapping[str, np.ndarray] | None = None,
+    scales: Mapping[str, float] | None = None,
+) -> Features:
+    """Features of rows of columns: sparse beside n-grams of texts, or where they are many.
+
+    Args:
+        dataset: data set of columns, whose split is complete.
+        frozen: encoder of the backbone of columns of images or texts; None for none.
+        embedded: its features by column, shape (M, F).
+        scales: factors of the columns; None to weigh them by held-out loss.
+    """
+    assert isinstance(dataset.inputs, ColumnInputs)
+    embedded = embedded or {}
+    encoder = ColumnEncoder(fitted_columns(dataset, embedded, scales), frozen)
+    shown = ", ".join(f"{unit} {scale:g}" for unit, scale in encoder.features.scales.items())
+    notes = (f"{dataset.source}: factors of the columns by held-out loss: {shown}.",) if shown else ()
+    return Features(dataset, encoder.vectors(dataset.inputs, embedded), encoder, notes)
 
 
 def _embedded_before(dataset: Dataset, identity: Mapping[str, Any], *, trust_backbone: bool) -> Features:

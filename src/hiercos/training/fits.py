@@ -16,7 +16,7 @@ from hiercos import storage
 from hiercos.decisions import Rule
 from hiercos.decisions import rule as named_rule
 from hiercos.encoders import random_state_kept
-from hiercos.methods import METHODS, Model, folds
+from hiercos.methods import MANY_CLASSES, METHODS, Model, folds
 from hiercos.model import Classifier, ClassScores, sample_scores
 from hiercos.records import MEMBERS, Record, RunError, run_identity
 from hiercos.training.calibrate import HeldOut
@@ -155,12 +155,14 @@ def first_fit(run: Run, features: AnyFeatures) -> FirstFit:
 
 
 def cross_fits(run: Run) -> FirstFit:
-    """Fit on the samples outside each part, and score the part; nothing where samples are too few."""
+    """Fit on the samples outside each part, and score the part; nothing where samples are too few, or classes many."""
     dataset = run.given.dataset
     rows = dataset.training_rows
-    if len(rows) < run.parts * FEWEST_OF_PART or dataset.label_sets is not None or run.given.fine_tunes:
+    too_many = dataset.taxonomy.num_classes >= MANY_CLASSES
+    if len(rows) < run.parts * FEWEST_OF_PART or dataset.label_sets is not None or run.given.fine_tunes or too_many:
         return FirstFit()
-    masks = folds(dataset.labels[rows], run.parts, run.settings.seed)
+    groups = None if dataset.groups is None else dataset.groups[rows]
+    masks = folds(dataset.labels[rows], run.parts, run.settings.seed, groups)
     if any(len(np.unique(dataset.labels[rows[~mask]])) < 2 for mask in masks):
         return FirstFit()
     solved = METHODS.traits(run.settings.method).solved
@@ -176,7 +178,7 @@ def cross_fits(run: Run) -> FirstFit:
     known = [course for course in courses if course is not None]
     course = int(np.median(known)) if known else None
     order = np.argsort(np.concatenate([np.flatnonzero(mask) for mask in masks]))
-    scores = ClassScores.joined(parts).mapped(lambda table: table[order])
+    scores = ClassScores.joined(parts).rows(order)
     return FirstFit(held_out=HeldOut(scores, torch.from_numpy(dataset.labels[rows])), course=course)
 
 

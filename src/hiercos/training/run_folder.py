@@ -14,8 +14,9 @@ import numpy as np
 
 from hiercos import storage
 from hiercos.checks import json_object
-from hiercos.data import Inputs, read_npz
-from hiercos.decisions import Posterior, Rule
+from hiercos.data import ColumnInputs, Inputs, read_npz
+from hiercos.decisions import Posterior, Rule, SearchedPosterior
+from hiercos.methods import MANY_CLASSES
 from hiercos.model import TAXONOMY, ClassScores, read_model_json, stored_calibration, stored_rule
 from hiercos.records import CHECKPOINT, MEMBERS, Record, RunError, holds_finished_run, refuse_finished_run
 from hiercos.taxonomy import Floats, IntArray
@@ -41,11 +42,12 @@ def rows_for_report(posterior: Posterior, labels: IntArray) -> IntArray:
         labels: class of each sample, shape (M,); samples labelled with an inner node are left out.
 
     Returns:
-        Rows in ascending order, at most WORST + PAIRS * OF_PAIR; none for a graph that is not a tree.
+        Rows in ascending order, at most WORST + PAIRS * OF_PAIR; none for a graph that is not a tree, or many classes.
     """
-    taxonomy, answers = posterior.taxonomy, posterior.scores.argmax(axis=1)
-    if not taxonomy.is_tree:
+    taxonomy = posterior.taxonomy
+    if not taxonomy.is_tree or isinstance(posterior, SearchedPosterior):
         return np.empty(0, dtype=np.int64)
+    answers = posterior.scores.argmax(axis=1)
     wrong = np.flatnonzero((answers != labels) & (labels < taxonomy.num_classes))
     true, answered = (taxonomy.path_table(taxonomy.leaves[each[wrong]]) for each in (labels, answers))
     common = ((true == answered) & (true >= 0)).sum(axis=1)
@@ -83,6 +85,8 @@ def _shown(inputs: Inputs, row: int) -> dict[str, str]:
     [value] = inputs.values([row])
     if inputs.kind == "images":
         return {"image": thumbnail(value)}
+    if isinstance(inputs, ColumnInputs):
+        value = inputs.sentence(row)
     return {"text": value if len(value) <= LONGEST_TEXT else value[: LONGEST_TEXT - 1] + "…"}
 
 
@@ -121,6 +125,8 @@ def tested_run(folder: Path | storage.Folder, *, held_out: bool) -> TestedRun:
 
 def stored_scores(files: storage.Folder, name: str = SCORES) -> StoredScores:
     """Read the file SCORES or HELD_OUT of a finished run."""
+    if name not in files:
+        raise RunError(f"{files.path}: expected {name}, which runs of {MANY_CLASSES:,} classes have not: use evaluate")
     known, optional = ("scores", "labels", "rules", "hops"), ("evidence",)
     arrays = read_npz(files.path / name, arrays=known, optional=optional, content=files.content(name))
     hops = dict(zip(map(str, arrays["rules"]), arrays["hops"], strict=True))

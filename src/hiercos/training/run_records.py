@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from hiercos import storage
-from hiercos.decisions import ROWS_AT_ONCE, Posterior, Rule, Several
+from hiercos.decisions import ROWS_AT_ONCE, Posterior, Rule, SearchedPosterior, Several, check_order
 from hiercos.methods import METHODS
 from hiercos.metrics import AVERAGE_PRECISION, SuiteSums, suite_names, suite_values
 from hiercos.model import Classifier, evaluate_scores, ruled_tensors, set_metrics, stored_calibration
@@ -70,11 +70,12 @@ def tested(
     if calibration.class_weights is None:
         records["none"] = own
     if run.fabric.is_global_zero:
-        hops = {rules[name].name: rows for name, (_, rows) in ruled.items()}
-        scores = scores_file(measured.scores, test.labels.numpy(), hops)
-        others: dict[str, Any] = {RECORD_FILE: records_json(records.values()), SCORES: scores, **inputs}
-        if (held_out := calibration.held_out) is not None:
-            others[HELD_OUT] = scores_file(held_out.scores, held_out.labels.numpy(), {})
+        others: dict[str, Any] = {RECORD_FILE: records_json(records.values()), **inputs}
+        if not classifier.model.searches:  # else scores of all classes would be gigabytes
+            hops = {rules[name].name: rows for name, (_, rows) in ruled.items()}
+            others[SCORES] = scores_file(measured.scores, test.labels.numpy(), hops)
+            if (held_out := calibration.held_out) is not None:
+                others[HELD_OUT] = scores_file(held_out.scores, held_out.labels.numpy(), {})
         classifier.save(run.folder, others)
         remove_unfinished(run.folder)
     run.fabric.barrier()  # the other processes may read the folder from here on
@@ -168,6 +169,9 @@ def ruled_record(
     Returns:
         Record, and HOPS of each test sample, shape (M,), nan for one that is labelled with an inner node.
     """
+    check_order(rule, posterior)
+    if isinstance(posterior, SearchedPosterior):  # all its rules have the order of the probabilities
+        return replace(record, rule=rule.name, fitted_rule=rule.to_dict(), temperature=temperature), np.empty(0)
     taxonomy, true, rows = posterior.taxonomy, torch.as_tensor(labels), [np.empty(0)]
     hops, sums = suite_names(taxonomy).index("hops"), SuiteSums.empty(taxonomy)
     for start, batch in zip(range(0, len(true), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):

@@ -17,10 +17,13 @@ from hiercos.methods import (
     DEFAULT,
     FINE_TUNED_DEFAULT,
     FINE_TUNED_SEVERAL_DEFAULT,
+    MANY_CLASSES,
+    MANY_CLASSES_DEFAULT,
     METHODS,
     SEVERAL,
     SEVERAL_DEFAULT,
 )
+from hiercos.taxonomy import Taxonomy
 
 MOST_IN_BATCH = {False: 256, True: 64}  # default batch size on many samples, with a frozen and with a trained backbone
 PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/notes/training.md
@@ -285,6 +288,12 @@ def trained_method(method: str, *, trains_backbone: bool, several: bool = False)
     if several:
         return FINE_TUNED_SEVERAL_DEFAULT if trains_backbone else SEVERAL_DEFAULT
     return FINE_TUNED_DEFAULT if trains_backbone else method
+
+
+def method_for(method: str, taxonomy: Taxonomy) -> str:
+    """Name of the method that is trained; the default is another one where a tree has many classes."""
+    many = taxonomy.is_tree and taxonomy.num_classes >= MANY_CLASSES
+    return MANY_CLASSES_DEFAULT if many and method == DEFAULT else method
 
 
 def with_options(

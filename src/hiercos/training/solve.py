@@ -43,7 +43,7 @@ def solve(
     else:
         choice = _choose(model, learned, None if val is None else labelled_features(val), runs)
     check_weights(model, 1)
-    metrics = UNKNOWN if val is None else validate(runs.fabric, model, val)
+    metrics = UNKNOWN if val is None or model.searches else validate(runs.fabric, model, val)
     seconds = runs.earlier_seconds + time.perf_counter() - start
     only = Epoch(1, math.nan, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"])
     return RunProgress([only], 1, seconds, choice)
@@ -73,4 +73,5 @@ def labelled_features(samples: LabelledVectors, weights: Tensor | None = None) -
     features = samples.features
     array = features.cpu().numpy() if isinstance(features, Tensor) else features
     sets = None if samples.label_sets is None else samples.label_sets.cpu().numpy()
-    return LabelledFeatures(array, samples.labels.cpu().numpy(), None if weights is None else weights.numpy(), sets)
+    own = None if weights is None else weights.numpy()
+    return LabelledFeatures(array, samples.labels.cpu().numpy(), own, sets, samples.groups)

@@ -22,7 +22,7 @@ from hiercos.training.fits import Run, Trained, final_fit, first_fit, opened_run
 from hiercos.training.learnable import learnable_features
 from hiercos.training.loop import TrainingCallback
 from hiercos.training.run_records import finished, tested
-from hiercos.training.settings import Settings
+from hiercos.training.settings import Settings, method_for
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -68,6 +68,8 @@ def train(
     if isinstance(data, Dataset):
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
     fingerprint = data.dataset.fingerprint
+    if data.dataset.label_sets is None:
+        settings = replace(settings, method=method_for(settings.method, data.taxonomy))
     with opened_run(fabric, folder, callback, resume=resume):
         if data.dataset.candidates is not None:
             data = _drawn(data, settings, fabric, callback)

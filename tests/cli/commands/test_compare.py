@@ -20,7 +20,6 @@ from hiercos.cli.app import run
 from hiercos.cli.commands import compare as compare_module
 from hiercos.cli.commands.compare import VariantOptions, flat_baseline
 from hiercos.data import Dataset, Inputs, Texts, Vectors
-from hiercos.decisions import RuleError
 from hiercos.model import Classifier
 from hiercos.records import Record
 from hiercos.storage import opened
@@ -347,8 +346,3 @@ def test_texts_are_compared_with_a_linear_svm_under_a_rule_of_its_own(tmp_path: 
 def test_an_empty_list_of_methods_is_refused(methods: str) -> None:
     with pytest.raises(ValueError, match="unknown method ''"):
         VariantOptions(methods).check()
-
-
-def test_an_empty_list_of_rules_is_refused_by_the_first_check() -> None:
-    with pytest.raises(RuleError, match="unknown rule ''"):
-        VariantOptions(rules="").check()

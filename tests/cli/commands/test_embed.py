@@ -38,14 +38,6 @@ def test_features_stand_for_the_images(features: Path, tmp_path: Path, capsys: p
     assert "came without a taxonomy" not in capsys.readouterr().err
 
 
-def test_what_was_embedded_is_not_embedded_again(
-    images: Path, features: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["embed", str(images), *SMALL, "--output", str(tmp_path / "again.npz"), "--workers", "2"]) == 0
-    assert "All features were in the cache" in capsys.readouterr().err
-    assert (tmp_path / "again.npz").read_bytes() == features.read_bytes()
-
-
 def test_a_model_of_features_predicts_images_as_a_model_of_the_images_does(
     images: Path, features: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,14 +98,6 @@ def test_a_model_of_images_predicts_from_files(model: Path, images: Path, capsys
     right = [Path(row["image"]).parent.name == row["class"] for row in rows]
     assert sum(right) / 12 == pytest.approx(Record.read(model).metrics["top1"])
     assert "predicting 12/12 images" in err
-
-
-def test_one_image_is_enough(model: Path, images: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    image = next((images / "test" / "warm" / "red").glob("*.png"))
-    assert run(["predict", str(model), str(image), "--device", "cpu", "--format", "json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["class"] in TREE.class_names
 
 
 def test_the_best_classes_of_each_image_are_scored_again_from_the_table(
@@ -211,10 +195,3 @@ def test_an_output_that_cannot_be_written_is_refused_at_once(
 ) -> None:
     assert run(["embed", str(images), *arguments]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_vectors_need_no_backbone(features: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["embed", str(features), "--output", str(tmp_path / "f.npz")]) == 2
-    assert "expected images or texts, got vectors" in capsys.readouterr().err
-    assert run(["train", str(features), "--backbone", "minilm", "--out", str(tmp_path / "m")]) == 2
-    assert "holds vectors, which need no backbone" in capsys.readouterr().err

@@ -402,31 +402,6 @@ def test_wrong_answers_and_those_that_change_between_two_models_are_listed(
     assert "--errors wrong.txt: expected a name that ends in one of .csv, .json, .parquet" in capsys.readouterr().err
 
 
-def test_a_list_of_no_wrong_answers_has_a_header(tmp_path: Path) -> None:
-    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"])
-    model = trained(OLD, data, "--method", "centroids")
-    for name, text in (("e.csv", "file,row,input,truth,answer,distance,confidence\n"), ("e.json", "[]\n")):
-        assert run(["evaluate", model, str(data), "--errors", str(tmp_path / name)]) == 0
-        assert (tmp_path / name).read_text() == text
-
-
-def test_wrong_and_changed_answers_in_a_graph_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = write_data(tmp_path / "data.npz", ["fish", "dog", "ship"])
-    model, wrong = trained(FISH, data, "--method", "hier-cos", *NARROW, "--epochs", "1"), tmp_path / "wrong.json"
-    allowed = ["--within", "water"]  # dogs are answered wrongly
-    assert run(["evaluate", model, str(data), "--errors", str(wrong), *allowed]) == 0
-    found = json.loads(wrong.read_text())
-    dogs = [row for row in found if row["truth"] == "pet > dog"]
-    assert len(dogs) == 8
-    assert {row["answer"]: row["distance"] for row in dogs}.items() <= {
-        ("water > fish", 2), ("pet > fish", 2), ("water > ship", 3)
-    }  # fmt: skip
-    capsys.readouterr()
-    assert run(["evaluate", model, str(data), "--against", model, "--format", "json"]) == 0
-    rows = {row["branch"]: row["samples"] for row in json.loads(capsys.readouterr().out)}
-    assert rows == {"all": 24, "pet": 16, "water": 16}
-
-
 def test_a_crosswalk_names_what_old_nodes_became(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The remembered dogs are hounds; the new data have none of them."""
     model = trained(OLD, write_data(tmp_path / "data.npz", ["cat", "dog", "car"]), "--method", "tree-logistic")

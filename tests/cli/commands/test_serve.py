@@ -1,6 +1,7 @@
 """`hiercos serve` as a process."""
 
 import csv
+import itertools
 import json
 import os
 import re
@@ -10,10 +11,11 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import numpy as np
@@ -106,6 +108,40 @@ def test_an_onnx_file_is_served_without_torch(model: Path, tmp_path: Path) -> No
     assert (answer["model"], answer["answers"][0]["level_1"]) == ("toy", "pet")
 
 
+FORKS = """
+import os, signal, sys
+import hiercos.serve.app, torch, uvicorn  # once for all servers, none of which has a thread of them
+from hiercos.cli.app import main
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in sys.stdin:
+    if not os.fork():
+        print(os.getpid(), flush=True)
+        main()
+"""
+
+
+@contextmanager
+def forked_servers(*words: str) -> Iterator[Callable[[], tuple[str, int]]]:
+    """A function that starts a server by a fork, and gives its address and process."""
+    command = [sys.executable, "-c", f"import sys\nsys.argv = {['hiercos', 'serve', '--port', '0', *words]}{FORKS}"]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
+        given, told, said = process.stdin, process.stdout, process.stderr
+        assert given is not None
+        assert told is not None
+        assert said is not None
+
+        def start() -> tuple[str, int]:
+            given.write("\n")
+            given.flush()
+            found = int(told.readline())
+            return next(line for line in said if "Serving" in line).split()[-1], found
+
+        try:
+            yield start
+        finally:
+            process.kill()
+
+
 KILLS = int(os.environ.get("HIERCOS_KILLS", "5"))
 
 
@@ -117,10 +153,11 @@ def test_no_acknowledged_decision_is_lost_when_the_server_is_killed(model: Path,
     assert run(["review", str(model), str(tmp_path / "rows.csv"), "--output", queue, "--rows", "256"]) == 0
     acknowledged: list[tuple[int, str]] = []
     random = np.random.default_rng(0)
-    for kill in range(KILLS):
-        with server(str(model), "--queue", queue, "--feedback", str(feedback)) as (address, process):
-            threading.Timer(random.uniform(0.05, 0.6), process.kill).start()
-            for place in range(256):
+    with forked_servers(str(model), "--queue", queue, "--feedback", str(feedback)) as start:
+        for kill in range(KILLS):
+            address, process = start()
+            threading.Timer(random.uniform(0.05, 0.6), os.kill, [process, signal.SIGKILL]).start()
+            for place in itertools.cycle(range(256)):
                 body = {"place": place, "decision": "node", "node": "cat", "who": f"ann {kill}"}
                 try:
                     post(address, body, "review/decisions")

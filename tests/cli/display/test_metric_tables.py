@@ -82,35 +82,6 @@ def test_every_metric_has_a_row_with_its_value_and_interval(tmp_path: Path) -> N
     assert float(rows["top1"]["low"]) < 2 / 3 < float(rows["top1"]["high"])
 
 
-def test_ranked_names_give_only_what_they_can_tell(tmp_path: Path) -> None:
-    (tmp_path / "ranked.csv").write_text("label,rank_1\ncat,cat\ndog,cat\n", encoding="utf-8")
-    rows = {row["metric"]: row["value"] for row in written_csv(tmp_path, tmp_path / "ranked.csv")}
-    assert (rows["top1"], rows["ahd_at_1"], rows["fpa"]) == ("0.5", "0.5", "0.5")
-    assert {name for name, value in rows.items() if value == ""} >= {"hops", "hops_at_5", "ahd_at_5", "mrr"}
-
-
-def test_per_class_has_a_row_for_each_class_with_samples(tmp_path: Path) -> None:
-    rows = written_csv(tmp_path, scores_file(tmp_path, scores=SCORES[:2]), "--by", "class")
-    assert [(row["class"], row["path"], row["samples"], row["top1"]) for row in rows] == [
-        ("cat", "pet > cat", "1", "1.0"),
-        ("dog", "pet > dog", "1", "0.0"),
-    ]
-    assert (rows[0]["mistake_severity"], rows[1]["mistake_severity"]) == ("", "1.0")
-
-
-def test_per_level_has_a_row_for_each_level_and_node(tmp_path: Path) -> None:
-    rows = written_csv(tmp_path, scores_file(tmp_path), "--by", "level")
-    assert [(row["level"], row["node"], row["samples"], float(row["accuracy"])) for row in rows] == [
-        ("1", "(all)", "3", 1.0),
-        ("1", "pet", "2", 1.0),
-        ("1", "vehicle", "1", 1.0),
-        ("2", "(all)", "3", pytest.approx(2 / 3)),
-        ("2", "pet > cat", "1", 1.0),
-        ("2", "pet > dog", "1", 0.0),
-        ("2", "vehicle > car", "1", 1.0),
-    ]
-
-
 def test_two_files_are_compared_on_the_same_samples(tmp_path: Path) -> None:
     perfect = scores_file(tmp_path, "perfect.npz", np.eye(3))
     rows = {row["metric"]: row for row in written_csv(tmp_path, scores_file(tmp_path), "--against", perfect)}
@@ -186,26 +157,6 @@ def test_predictions_by_image_are_broken_down_and_compared(tmp_path: Path) -> No
     (tmp_path / "net.json").write_text(json.dumps({"predictions": images}))
     against = written_csv(tmp_path, path, "--labels", labels, "--against", tmp_path / "net.json")
     assert (float(against[0]["value"]), float(against[0]["against"])) == (pytest.approx(2 / 3), 0.75)
-
-
-def test_images_without_a_prediction_are_no_samples_of_a_class_or_node(tmp_path: Path) -> None:
-    path, labels = tmp_path / "p.csv", tmp_path / "labels.csv"
-    path.write_text("file_name,kind,species,score\n1.jpg,pet,cat,0.9\n2.jpg,pet,cat,0.6\n")
-    labels.write_text("path,label\n1.jpg,cat\n2.jpg,dog\n3.jpg,dog\n4.jpg,car\n")
-    classes = written_csv(tmp_path, path, "--labels", labels, "--by", "class")
-    assert [(row["class"], row["samples"], row["top1"]) for row in classes] == [
-        ("cat", "1", "1.0"),
-        ("dog", "1", "0.0"),
-        ("car", "0", ""),
-    ]
-    levels = written_csv(tmp_path, path, "--labels", labels, "--by", "level")
-    assert [(row["node"], row["samples"]) for row in levels[:3]] == [("(all)", "2"), ("pet", "2"), ("vehicle", "0")]
-
-
-def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
-    (tmp_path / "labels.csv").write_text("file,species\n/photos/a/1.jpg,cat\n")
-    options = ["--labels", tmp_path / "labels.csv", "--input-column", "file", "--label-column", "species"]
-    assert written_csv(tmp_path, bioclip_file(tmp_path), *options)[0]["value"] == "1.0"
 
 
 @pytest.mark.parametrize(

@@ -35,19 +35,6 @@ def test_a_table_has_a_dash_for_no_value_among_numbers(capsys: pytest.CaptureFix
     assert capsys.readouterr().out.splitlines()[-1] == "dog       –"
 
 
-@pytest.mark.parametrize("sign", ["\r", "\n", "\r\n", '"', ","])
-def test_cells_with_line_ends_are_quoted(tmp_path: Path, sign: str) -> None:
-    cells = [f"a{sign}b", sign, f"{sign}c", "d"]
-    emit([{"text": text, "end": "x"} for text in cells], "csv", tmp_path / "rows.csv")
-    with streamed("csv", tmp_path / "stream.csv") as write:
-        write({"text": cells, "end": ["x"] * 4})
-    for name in ("rows.csv", "stream.csv"):
-        content = (tmp_path / name).read_bytes().decode()
-        assert content.endswith("d,x\n")
-        with (tmp_path / name).open(newline="") as file:
-            assert list(csv.reader(file, strict=True)) == [["text", "end"], *([text, "x"] for text in cells)]
-
-
 def test_names_in_brackets_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     emit([{"class": "cat [domestic]", "[x]": "dog [/]"}], "table", None)
     out = capsys.readouterr().out

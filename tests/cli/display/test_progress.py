@@ -53,15 +53,6 @@ def test_the_bars_of_a_comparison_show_means_so_far_and_epochs_at_work() -> None
     assert "\x1b[?25h" in shown(console)  # the cursor is back
 
 
-def test_a_run_without_validation_leaves_the_means_as_they_are() -> None:
-    console = terminal()
-    with ComparisonDisplay(["hxe"], 2, console) as display:
-        for seed, top1 in ((0, 0.7), (1, math.nan)):
-            display.begin(run("hxe", seed))
-            display.end(run("hxe", seed), result(top1, top1))
-    assert "val top-1 70.00%  val HOPS 0.7000" in shown(console)
-
-
 def test_without_a_terminal_a_comparison_prints_lines_with_the_name_of_the_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -48,7 +48,7 @@ def test_on_docstrings_no_other_variant_is_better_in_every_column(library: Path,
     (ship,) = [each for each in values["statements"] if each["kind"] == "ship"]
     seed = values["recommended_seed"]
     assert ship["subject"] == f"Ship {values['recommended']}, the model of seed {seed}"
-    assert " validation rows (few; --folds 5 lets all training rows choose): " in ship["reason"]
+    assert " validation rows (few; --folds 5 lets all training rows choose); " in ship["reason"]
     assert Record.read(tmp_path / "model").seed == seed
     assert Classifier.load(tmp_path / "model").model.method == values["recommended"].partition(" + ")[0]
 
@@ -64,7 +64,7 @@ def test_test_rows_decide_where_a_run_has_too_few_rows_to_hold_some_out(tmp_path
     values = compared(tmp_path / "texts.csv", tmp_path, "--methods", "cross-entropy,hier-cos", "--seeds", "1")
     reason = next(each["reason"] for each in values["statements"] if each["kind"] == "ship")
     assert reason.startswith(
-        "It was chosen on the test rows themselves, which flatters it, because a run has stored no "
+        "It was chosen by mean tree distance on the test rows themselves, which flatters it, because a run has "
     )
 
 

@@ -78,7 +78,8 @@ def extend(
     _check_kept(training.given, stored)
     given = training.settings_of([stored.model.method], device_options.precision)[stored.model.method]
     settings = extension_settings(stored, replace(given, memory=per_class))
-    dataset = labelled.read(data, purpose="extend", targets=settings.targets, corrections=corrections)
+    targets, kinds = settings.targets, stored.columns
+    dataset = labelled.read(data, purpose="extend", targets=targets, corrections=corrections, columns=kinds)
     say(*learnable_notes(dataset, [settings.method]))
     with device_options.processes() as fabric:
         reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))

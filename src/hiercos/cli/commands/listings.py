@@ -62,10 +62,7 @@ def _print_options(defaults: dict[str, object], recommended: Mapping[str, object
 
 def _recommended(recommended: Mapping[str, object], option: str) -> str:
     """The value that the commands set instead of the published one, in words; "" if they set none."""
-    if option not in recommended:
-        return ""
-    value = recommended[option]
-    return f" (hiercos train: {'one that suits the taxonomy' if value is None else value})"
+    return f" (hiercos train: {recommended[option]})" if option in recommended else ""
 
 
 def data(

@@ -183,8 +183,8 @@ def predict(
     weights = by_row.weights(inputs, opened.taxonomy)
     bound = BoundRequest.of(answers.request(opened.taxonomy), opened.rule, opened.calibration, weights)
     kind = "vectors" if inputs.lower().endswith(".npz") and "vectors" in opened.kinds else opened.kind
-    elsewhere = [by_row.within_column or ""]
-    unlabelled = read_inputs(inputs, kind=kind, **reading, read_elsewhere=elsewhere, callback=checking_lines())
+    given = {**reading, "columns": opened.columns, "read_elsewhere": [by_row.within_column or ""]}
+    unlabelled = read_inputs(inputs, kind=kind, **given, callback=checking_lines())
     say(*unlabelled.notes)
     counts, unexplained = _write_answers(opened, config, unlabelled, bound, table)
     say(*counts_sentence(counts))

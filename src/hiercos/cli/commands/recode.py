@@ -106,7 +106,8 @@ def recode(
         opened, config = open_model(Path(str(model)), device_options, loading, batch_size=batch_size, workers=workers)
         recoder = Recoder(links, opened.taxonomy)
         rows = dict(zip(table.numbers, _rows(recoder, table, data, label_column), strict=True))
-        inputs = read_inputs(data, kind=opened.kind, **asdict(columns), read_elsewhere=names, callback=checking_lines())
+        reading = {**asdict(columns), "columns": opened.columns, "read_elsewhere": names}
+        inputs = read_inputs(data, kind=opened.kind, **reading, callback=checking_lines())
         say(*inputs.notes)
         found = []
         with counting_rows(opened.kind, "recoding", inputs.count) as advance:

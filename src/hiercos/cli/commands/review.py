@@ -55,10 +55,10 @@ def review(
     with needs_serve_extra():
         from hiercos.serve import queue_text, served_model, tasks
     opened, config = open_model(model, device_options, loading, batch_size=None, workers=0)
-    if opened.kind == "vectors":
-        raise OptionError(f"{model}: expected a model of texts or images, nobody can review vectors")
+    if opened.kind in ("vectors", "columns"):
+        raise OptionError(f"{model}: expected a model of texts or images, the queue has no {opened.kind}")
     reading = {name: asdict(columns)[name] for name in ("input_column", "root", "on_error")}
-    source = read_inputs(inputs, kind=opened.kind, **reading, callback=checking_lines())
+    source = read_inputs(inputs, kind=opened.kind, columns=opened.columns, **reading, callback=checking_lines())
     say(*source.notes)
     chosen = review_rows(opened.batches(source, config), rows, strategy, seed=seed)
     if for_ == "label-studio":
@@ -83,9 +83,8 @@ def _write_suspects(
     record = Record.find(files, stored.rule.name)
     if record is None:
         raise OptionError(f"{model}: --suspects trains models as this one was trained: expected a folder with a record")
-    dataset = load_dataset(
-        data, taxonomy=stored.taxonomy, **asdict(columns), callback=checking_lines(), purpose="train"
-    )
+    reading = {**asdict(columns), "columns": stored.columns}
+    dataset = load_dataset(data, taxonomy=stored.taxonomy, **reading, callback=checking_lines(), purpose="train")
     found, paths = suspects(stored, dataset, dict(record.config), rows, config), stored.taxonomy.path_text
     shown = [dataset.inputs.shown(each.row) for each in found]
     cells: list[list[Any]] = [["row", *(shown[0] if shown else []), *SUSPECT_COLUMNS]]

@@ -126,7 +126,7 @@ class RowProgress(Progress):
 
     def __init__(self, kind: str, doing: str) -> None:
         super().__init__()
-        self.kind, self.doing, self.inputs = kind, doing, self.row(doing)
+        self.kind, self.doing, self.inputs = "rows" if kind == "columns" else kind, doing, self.row(doing)
         self.first, self.total, self.begin = 0, 0, time.monotonic()
 
     def start(self, done: int, total: int) -> None:

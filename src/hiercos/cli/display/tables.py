@@ -1,7 +1,6 @@
-"""Tables that fit the terminal, of results or of texts: columns without room are left out and named below."""
+"""Tables for the terminal: the main columns of results; of other rows the columns that fit."""
 
 import io
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +12,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from hiercos.cli.display.output import emit
-from hiercos.metrics import MAIN
 
 if TYPE_CHECKING:
     from hiercos.records import Record
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 GAP = 2  # blanks between two columns
 NARROWEST = 16  # width to which a column of texts may be wrapped
-FIRST = ("top1", "top5", "hops", "ahd_at_1", *MAIN)  # metrics for which there is room first, by name
+FIRST = ("top1", "ahd_at_1", "hops")  # metrics of printed tables, by name
 
 
 def terminal_width() -> int:
@@ -84,11 +82,6 @@ class TextTable:
         rows, styles = ([[row[column] for column in chosen] for row in part] for part in (self.rows, self.styles))
         return TextTable(rows, [self.right[column] for column in chosen], styles)
 
-    def turned(self) -> "TextTable":
-        """The table with rows as columns; all but the first are aligned to the right."""
-        rows, styles = (list(zip(*part, strict=True)) for part in (self.rows, self.styles))
-        return TextTable(rows, [False] + [True] * (len(self.rows) - 1), styles)
-
     def print(self, console: Console) -> None:
         """Print the table; texts are wrapped if there is no room, numbers never."""
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
@@ -134,47 +127,22 @@ def print_records(records: Sequence["Record"], format: str) -> None:
 
 
 def print_results(results: "Results", full: str) -> None:
-    """Print all tables of the results to stdout; the best figures are marked.
-
-    Methods are rows if all figures fit the terminal, else columns if these fit, else rows with the main figures.
+    """Print the main columns of all tables of the results to stdout; the best figures are marked.
 
     Args:
         results: the results.
-        full: place of the tables with all columns, for the note about those that were left out.
+        full: place of the tables with all columns.
     """
-    console, width, grids = Console(width=terminal_width(), highlight=False), terminal_width(), results.grids()
+    console = Console(width=terminal_width(), highlight=False)
     console.print(results.heading, style="bold", markup=False, soft_wrap=True)
-    tables = [_text_table(grid) for grid in grids]
-    left: list[str] = []
-    is_turned = False
-    if any(table.width > width for table in tables):
-        turned = [table.turned() for table in tables]
-        is_turned = all(table.width <= width for table in turned)
-        if is_turned:
-            tables = turned
-        else:
-            kept = _fitting(grids[0], tables, width)
-            tables = [table.columns(kept) for table in tables]
-            left = [spec.heading for column, spec in enumerate(results.shown, 1) if column not in kept]
-    for grid, table in zip(grids, tables, strict=True):
+    names = [spec.name for spec in results.shown]
+    kept = [0, *(1 + names.index(name) for name in FIRST if name in names)] if {*FIRST} & {*names} else [0, 1, 2, 3]
+    for grid in results.grids():
         console.print(f"\n{grid.caption}", markup=False, soft_wrap=True)
-        table.print(console)
-        if any(abs(cell.merit) == 1 for cells in grid.rows for cell in cells):
-            mark = grid.mark.replace("column", "row") if is_turned else grid.mark
-            console.print(f"* {mark}", markup=False, soft_wrap=True)
-    if is_turned or "epochs" not in left:
-        _print_epochs_note(results, console)
-    if left:
-        console.print(left_out_note(left, width, full), markup=False, soft_wrap=True)
-    console.print()
-
-
-def _print_epochs_note(results: "Results", console: Console) -> None:
-    """Say what a missing number of epochs means, if some variants have one and others do not."""
-    variants = [variant for section in results.sections for variant in section.variants]
-    missing = [math.isnan(variant.estimate("epochs").mean) for variant in variants]
-    if any(missing) and not all(missing):
-        console.print("epochs –: a solver finds the weights, without epochs", markup=False, soft_wrap=True)
+        _text_table(grid).columns(kept).print(console)
+        if any(abs(cells[column - 1].merit) == 1 for cells in grid.rows for column in kept[1:]):
+            console.print(f"* {grid.mark}", markup=False, soft_wrap=True)
+    console.print(f"\nAll columns: {full}.\n", markup=False, soft_wrap=True)
 
 
 def _text_table(grid: "Grid") -> TextTable:
@@ -182,14 +150,6 @@ def _text_table(grid: "Grid") -> TextTable:
     rows += [[name, *map(_text, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
     styles = [[""] * len(rows[0])] + [["", *map(_style, cells)] for cells in grid.rows]
     return TextTable(rows, [False] + [True] * len(grid.columns), styles)
-
-
-def _fitting(grid: "Grid", tables: Sequence[TextTable], width: int) -> list[int]:
-    """Columns for which every table has room, the names and then the metrics in the order of `FIRST`."""
-    widths = [max(each) for each in zip(*(column_widths(table.rows) for table in tables), strict=True)]
-    names = [spec.name for spec in grid.columns]
-    ordered = dict.fromkeys([*(name for name in FIRST if name in names), *names])
-    return fitting_columns(widths, [0, *(1 + names.index(name) for name in ordered)], width)
 
 
 def _text(cell: "Cell") -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_h
 import typer
 
 from hiercos.cli.options.replacements import replacement_fault
+from hiercos.data import COLUMN_KINDS
 from hiercos.encoders import DEVICES, PRECISIONS
 from hiercos.errors import FaultsError, visible
 
@@ -120,12 +121,22 @@ class ColumnOptions(InputOptions):
 class DataOptions(ColumnOptions):
     """Options for training data."""
 
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Input columns of a table as NAME or NAME:KIND ({', '.join(COLUMN_KINDS)}), or all.",
+            show_default=False,
+        ),
+    ] = None
     taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree of your own data.")] = None
 
     def check(self, source: str) -> None:
         """Raise for missing data or a missing taxonomy, before any slow import or reading."""
-        from hiercos.data import check_source
+        from hiercos.data import check_source, column_kinds
         from hiercos.taxonomy import check_taxonomy_source
+
+        if self.columns is not None:
+            column_kinds(self.columns)
 
         check_source(source)
         if self.taxonomy is not None:
@@ -139,6 +150,7 @@ class DataOptions(ColumnOptions):
         test: bool = True,
         targets: bool = False,
         corrections: Path | None = None,
+        **others: Any,
     ) -> "Dataset":
         """Read the data set, and complete its split; notes about it go to stderr.
 
@@ -148,11 +160,13 @@ class DataOptions(ColumnOptions):
             test: whether to choose test samples, too, if the data have no split.
             targets: whether to set samples aside for the targets of back-off.
             corrections: file of decisions whose rows are learned from; None for none.
+            **others: further arguments of `load_dataset`, in place of these options.
         """
         from hiercos.cli.display.progress import checking_lines
-        from hiercos.data import completed, degenerate_notes, load_dataset, with_corrections
+        from hiercos.data import column_kinds, completed, degenerate_notes, load_dataset, with_corrections
 
-        given = dataclasses.asdict(self)
+        columns = None if self.columns is None else column_kinds(self.columns)
+        given = {**dataclasses.asdict(self), "columns": columns, **others}
         found = load_dataset(source, **given, callback=checking_lines(), purpose=purpose, test=test)
         dataset = completed(found, test=test, targets=targets)
         if corrections is not None:

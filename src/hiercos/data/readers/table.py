@@ -1,10 +1,11 @@
-"""Tables: CSV, TSV, Parquet, JSON Lines, exports of Label Studio, and the reader of texts and images in them.
+"""Tables: CSV, TSV, Parquet, JSON Lines, exports of Label Studio, and the reader of texts, images and columns in them.
 
 Every cell stays text, so that a code such as 06.10 does not become a number.
 """
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,9 +15,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hiercos.checks import ARRAY_BYTES, TEXT_CHARACTERS, VARIABLE, limit_fault, limited
+from hiercos.data.columns import (
+    IMAGE,
+    ROLES,
+    ColumnInputs,
+    ColumnKinds,
+    checked_kinds,
+    column_inputs,
+    guessed_kinds,
+)
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
-from hiercos.data.inputs import Kind, Texts
+from hiercos.data.inputs import Inputs, Kind, Texts
 from hiercos.data.readers.label_studio import exported_label, exported_rows
 from hiercos.data.readers.registry import Reader
 from hiercos.data.rows import (
@@ -49,10 +59,10 @@ Object = tuple[int, dict[str, Any]]  # line number from 1, and the object on it
 
 
 class TableReader(Reader):
-    """Texts, or paths to images, in a column of a table."""
+    """Texts, or paths to images, in a column of a table, or several columns of it."""
 
     suffixes = SAMPLE_TABLES
-    kinds: ClassVar[tuple[Kind, ...]] = ("texts", "images")
+    kinds: ClassVar[tuple[Kind, ...]] = ("texts", "images", "columns")
 
     def rows(self, source: str, options: SourceOptions, kind: Kind | None) -> Source:
         """Rows with the columns that are asked for; memory does not grow with the number of rows.
@@ -61,31 +71,68 @@ class TableReader(Reader):
             DataError: see `Columns.rows`; also for an empty path and a table without rows.
         """
         path = Path(source)
-        column, kind = _input_column(path, options, kind)
         label, split = options.label_column, options.split_column
-        needed, optional = {column: "--input-column"}, []
+        kinds, column = ({}, "") if options.columns is None else (_column_kinds(path, options), "")
+        if not kinds:
+            column, kind = _input_column(path, options, kind)
+        needed, optional = ({} if kinds else {column: "--input-column"}), []
         if label is not None:
             needed.setdefault(label, "--label-column")
             optional = [SPLIT_COLUMN, CANDIDATES_COLUMN]
             if split != SPLIT_COLUMN:  # a named column must exist
                 needed.setdefault(split, "--split-column")
         kept = _kept_columns(path, options.keep_columns, column if kind == "texts" else None)
-        columns = Columns(needed, optional, kept)
-        notes = _unread(path, {*needed, *optional, *kept, *options.read_elsewhere}, is_labelled=label is not None)
+        columns = Columns(needed, optional, [*kept, *kinds])
+        used = {*needed, *optional, *kept, *kinds, *options.read_elsewhere}
+        notes = _unread(path, used, is_labelled=label is not None)
+
+        def inputs(table: Table) -> Inputs:
+            if kinds:
+                return _column_inputs(path, table, kinds, options.root)
+            return Texts(table.columns[column]) if kind == "texts" else _images(path, table, column, options.root)
 
         def read(size: int) -> Iterator[InputBatch]:
             for table in columns.tables(path, size):
                 cells = table.columns
                 yield InputBatch(
                     table.numbers,
-                    Texts(cells[column]) if kind == "texts" else _images(path, table, column, options.root),
+                    inputs(table),
                     {name: cells[name] for name in kept},
-                    None if label is None else tuple(map(exported_label, cells[label])),
+                    None
+                    if label is None
+                    else tuple(exported_label(each) if each.startswith("[{") else each for each in cells[label]),
                     None if label is None else cells.get(split),
                     None if label is None else cells.get(CANDIDATES_COLUMN),
                 )
 
-        return Source(str(path), kind, read, names_images=True, notes=notes)
+        return Source(str(path), "columns" if kinds else kind or "texts", read, names_images=True, notes=notes)
+
+
+def _column_kinds(path: Path, options: SourceOptions) -> dict[str, str]:
+    """Kinds of the input columns of a table, guessed by their cells where they are not given.
+
+    Without labels, as a model reads, columns of roles may be missing.
+    """
+    wanted, names = dict(options.columns or {}), column_names(path)
+    if list(wanted) == [ALL_COLUMNS] and ALL_COLUMNS not in names:
+        others = {options.label_column, options.split_column, CANDIDATES_COLUMN}
+        wanted = {name: "" for name in names if name not in others}
+    wanted = {name: kind for name, kind in wanted.items() if name in names or kind not in ROLES}
+    if options.label_column in wanted:
+        raise DataError(f"{path}: --columns: {options.label_column!r} is the column of the labels")
+    if "" not in wanted.values():
+        return wanted
+    (table,) = Columns({}, copied=[name for name, kind in wanted.items() if not kind]).tables(path, sys.maxsize)
+    return checked_kinds(guessed_kinds(table.columns, wanted), str(path))
+
+
+def _column_inputs(path: Path, table: "Table", kinds: ColumnKinds, root: str | Path | None) -> ColumnInputs:
+    """Rows of columns; paths of images are relative to the root or else to the folder of the table."""
+    base, cells = path.parent if root is None else Path(root), dict(table.columns)
+    for name, kind in kinds.items():
+        if kind == IMAGE:
+            cells[name] = tuple(str(base / cell) if cell.strip() else "" for cell in cells[name])
+    return column_inputs(cells, kinds, source=str(path), row_name=table.row_name)
 
 
 def _unread(path: Path, used: Collection[str], *, is_labelled: bool) -> tuple[str, ...]:
@@ -316,7 +363,9 @@ def any_text(value: object) -> str:
     """
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str).strip('"')
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return json.dumps(value, ensure_ascii=False, default=str).strip('"')
 
 
 @contextmanager

@@ -194,7 +194,7 @@ def choose_prior(
     validated = val is not None and (len(val) >= ENOUGH_TO_CHOOSE_PRIOR or len(train) > MOST_CROSS_VALIDATED)
     parts = []
     if not validated and len(train) >= max(2 * CROSS_VALIDATION_FOLDS, FEWEST_PER_CLASS * len(np.unique(train.labels))):
-        masks = folds(train.labels, CROSS_VALIDATION_FOLDS, seed)
+        masks = folds(train.labels, CROSS_VALIDATION_FOLDS, seed, train.groups)
         parts = [(train.rows(~mask), train.rows(mask), 1 / len(train)) for mask in masks]
     if val is not None:
         parts.append((train, val, 1 / len(val)))

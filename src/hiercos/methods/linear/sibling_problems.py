@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, issparse, vstack
 
 from hiercos.methods.linear.problem_features import ScaledRows, used_columns
+from hiercos.methods.linear.tree_search import FamilyWeights
 from hiercos.methods.solver import LabelledFeatures
 from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy, nodes_of_labels
 
@@ -253,23 +254,25 @@ class SiblingProblem:
 
     def margins(self, solved: TreeWeights, held_out: LabelledFeatures) -> dict[int, SiblingMargins]:
         """Margins of held-out samples by level, of nodes with siblings; those without training rows are left out."""
-        given, tree = self.as_given(solved, np.ones(self.tree.num_nodes, np.float32)), self.tree
-        paths, parts = tree.path_table(self.places[nodes_of_labels(held_out.labels, self.taxonomy)]), []
+        given, tree, parts = self.as_given(solved, np.ones(self.tree.num_nodes, np.float32)), self.tree, []
+        families = FamilyWeights(tree, given.matrix, given.bias, given.seen)
+        paths = tree.path_table(self.places[nodes_of_labels(held_out.labels, self.taxonomy)])
         weights = np.ones(len(held_out)) if held_out.weights is None else held_out.weights
-        first, end = (np.searchsorted(tree.parents, tree.parents, side=side) for side in ("left", "right"))
+        first, sizes = families.first[tree.parents + 1], families.sizes[tree.parents + 1]
         counts = np.append(0, np.cumsum(solved.seen))
-        usable = np.append(solved.seen & (counts[end] - counts[first] > 1), False)  # the last one for an ended path
+        usable = np.append(solved.seen & (counts[first + sizes] - counts[first] > 1), False)  # the last: an ended path
         for start in range(0, len(held_out), SCORED_ROWS):
-            product = held_out.features[start : start + SCORED_ROWS] @ given.matrix
-            margins = (product if isinstance(product, np.ndarray) else product.toarray()) + given.bias  # (B, K)
             rows, columns = np.nonzero(usable[paths[start : start + SCORED_ROWS]])
             path = paths[start + rows, columns]  # (R,)
-            sizes = end[path] - first[path]
-            siblings = np.arange(sizes.sum()) + np.repeat(first[path] - np.cumsum(sizes) + sizes, sizes)  # (E,)
-            owners = np.repeat(np.arange(len(path)), sizes)[solved.seen[siblings]]
-            siblings = siblings[solved.seen[siblings]]
-            values, own = margins[rows[owners], siblings].astype(np.float64), siblings == path[owners]
-            parts.append((values, start * tree.height + owners, own, weights[start + rows[owners]], siblings))
+            order = np.argsort(tree.parents[path], kind="stable")
+            rows, path = start + rows[order], path[order]
+            values, starts = families.margins(held_out.features, rows, tree.parents[path])
+            owners = np.repeat(np.arange(len(path)), sizes[path])
+            siblings = np.arange(len(values)) + np.repeat(first[path] - starts, sizes[path])  # (E,)
+            seen = solved.seen[siblings]
+            values, owners, siblings = values[seen], owners[seen], siblings[seen]
+            own, place = siblings == path[owners], start * tree.height + owners
+            parts.append((values, place, own, weights[rows[owners]], siblings))
         values, owners, own, weights, siblings = (np.concatenate(each) for each in zip(*parts, strict=True))
         found = {}
         for level in np.unique(self.levels[siblings]).tolist():

@@ -41,7 +41,7 @@ def ablate(
     from hiercos.paper.ablation import ablation_results
     from hiercos.training import features_of
 
-    published = {"alpha": METHODS.options(METHOD)["alpha"]}  # the setting that the tables compare with
+    published = {name: METHODS.options(METHOD)[name] for name in METHODS.row(METHOD).recommended}
     config = training.settings(device_options.precision, method=METHOD, options=published)
     dataset = columns.read(data)
     seed_range = range(config.seed, config.seed + seeds)

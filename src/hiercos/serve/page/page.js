@@ -80,7 +80,10 @@ function took(file) {
 }
 
 const ask = guarded(async () => {
-  const options = { model: $("model").value, top: 6, explain: true, level_confidences: true, confidence: Number($("confidence").value) / 100 };
+  const confidence = Number($("confidence").value) / 100;
+  const options = state.facts.rule === "several"
+    ? { model: $("model").value, ...(state.moved ? { confidence } : {}) }
+    : { model: $("model").value, top: 6, explain: true, level_confidences: true, confidence };
   if (state.within.length) options.within = state.within;
   const kind = state.facts.kinds[0];
   const number = state.asked = (state.asked || 0) + 1;
@@ -119,7 +122,18 @@ function steps(answer) {
   return path.every((step, place) => likeliest[place]?.name === step.name) ? [...path, ...likeliest.slice(path.length)] : path;
 }
 
+// The labels of a model of several, each with a bar.
+function showSeveral(labels) {
+  const names = labels.map(each => each.path).join(", ");
+  $("sentence").textContent = labels.length ? `This is ${names}.` : "No label is likely enough.";
+  $("because").textContent = $("measured").textContent = "";
+  showSteps(labels.map(each => ({ name: each.path, probability: each.confidence, sure: true })));
+  $("runners").replaceChildren();
+  $("result").hidden = false;
+}
+
 function show(answer) {
+  if (answer.answers) return showSeveral(answer.answers);
   const path = steps(answer), asked = Number($("confidence").value) / 100;
   const deepest = path.filter(step => step.sure).at(-1);
   let sentence = deepest
@@ -131,7 +145,14 @@ function show(answer) {
   }
   $("sentence").textContent = sentence;
   $("because").textContent = !answer.because || answer.because === "unavailable" ? "" : `Because of: ${answer.because}`;
-  $("path").replaceChildren(...path.map(step => {
+  showSteps(path);
+  $("runners").replaceChildren(...branches(tree(answer.top)));
+  showMeasured(asked);
+  $("result").hidden = false;
+}
+
+function showSteps(steps) {
+  $("path").replaceChildren(...steps.map(step => {
     const item = made("li", "", step.sure ? {} : { class: "less" });
     const bar = made("span", "", { class: "bar", "aria-hidden": "true" });
     bar.append(made("i"));
@@ -139,9 +160,6 @@ function show(answer) {
     item.append(made("b", step.name), made("span", step.probability == null ? "" : percent(step.probability)), bar);
     return item;
   }));
-  $("runners").replaceChildren(...branches(tree(answer.top)));
-  showMeasured(asked);
-  $("result").hidden = false;
 }
 
 function tree(listed) {
@@ -355,6 +373,7 @@ function open(part) {
 }
 
 $("confidence").oninput = () => {
+  state.moved = true;
   $("percent").textContent = $("sure-percent").textContent = percent(Number($("confidence").value) / 100);
   clearTimeout(state.moving);
   state.moving = setTimeout(ask, 150);

@@ -101,6 +101,7 @@ def _parts(train: LabelledFeatures, val: LabelledFeatures | None, taxonomy: Taxo
     """Samples to learn from and samples to stop by, of each part."""
     if val is not None and (len(val) >= ENOUGH_TO_COMPARE_HEADS or len(train) > MOST_CROSS_FITTED):
         return [(train, val)]
-    masks = folds(train.labels, HOLD_OUT_FOLDS, seed)[:1] if val is None else folds(train.labels, CROSS_FITS, seed)
+    count = HOLD_OUT_FOLDS if val is None else CROSS_FITS
+    masks = folds(train.labels, count, seed, train.groups)[: 1 if val is None else None]
     is_class = train.labels < taxonomy.num_classes
     return [(train.rows(~mask), train.rows(mask & is_class)) for mask in masks]

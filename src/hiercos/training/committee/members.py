@@ -67,21 +67,14 @@ def views(head: Committee, data: LabelledFeatures) -> Views:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Models of one method that share a weight.
+    """Models of one method that share a weight."""
 
-    Attributes:
-        models: trained models: one of a solver, else one for each part, on its samples or, of `FIXED_EPOCHS`, on all.
-        scores: mean of their class scores on the samples to weigh the members on, shape (M, C).
-        cost: counted cost of the training, see `training_cost`.
-        seconds: processor seconds of the training.
-        choice: settings that a solver chose, in words; "" for none.
-    """
-
+    # trained models: one of a solver, else one for each part, on its samples or, of `FIXED_EPOCHS`, on all
     models: Sequence[Model]
-    scores: Floats
-    cost: float
-    seconds: float
-    choice: str = ""
+    scores: Floats  # mean of their class scores on the samples to weigh the members on, shape (M, C)
+    cost: float  # counted cost of the training, see `training_cost`
+    seconds: float  # processor seconds of the training
+    choice: str = ""  # settings that a solver chose, in words; "" for none
 
     @property
     def method(self) -> str:

@@ -13,27 +13,17 @@ LEAST_WEIGHT = 0.02  # share of all weights below which a member is left out
 
 
 class FirstShare(NamedTuple):
-    """A share of each probability that comes from one member alone, see `Committee`.
+    """A share of each probability that comes from one member alone, see `Committee`."""
 
-    Attributes:
-        share: share of that member, above 0 and below 1.
-        logs: log-probability that the member alone gives to the class of each held-out sample, shape (M,).
-    """
-
-    share: float
-    logs: Floats
+    share: float  # share of that member, above 0 and below 1
+    logs: Floats  # log-probability that the member alone gives to the class of each held-out sample, shape (M,)
 
 
 class Pool(NamedTuple):
-    """Fitted weights of K members.
+    """Fitted weights of K members."""
 
-    Attributes:
-        weights: weights >= 0, shape (K,).
-        loss: log-loss of the members together.
-    """
-
-    weights: Floats
-    loss: float
+    weights: Floats  # weights >= 0, shape (K,)
+    loss: float  # log-loss of the members together
 
 
 def pool_weights(scores: Sequence[Floats], labels: IntArray, first: FirstShare | None = None) -> Pool:

@@ -24,27 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class MemberRuns:
-    """Trains members by gradient steps, one after the other, with the settings of the run.
+    """Trains members by gradient steps, one after the other, with the settings of the run."""
 
-    Attributes:
-        fabric: launched Fabric of the run.
-        callback: progress callback of the run; None for no reports.
-        config: training settings of the run.
-        folder: folder of the run; members have their checkpoints in a subfolder. None for no checkpoints.
-        identity: settings, data and taxonomy of the run, for the checkpoints.
-        resume: whether to resume members from their checkpoints.
-        finished: number of members that are trained.
-        earlier_seconds: time that processes before this one spent on the members, from their checkpoints.
-    """
-
-    fabric: Fabric
-    callback: Any
-    config: Settings
-    folder: Path | None
-    identity: Mapping[str, Any]
-    resume: bool
-    finished: int = 0
-    earlier_seconds: float = 0.0
+    fabric: Fabric  # launched Fabric of the run
+    callback: Any  # progress callback of the run; None for no reports
+    config: Settings  # training settings of the run
+    folder: Path | None  # folder of the run; members have their checkpoints in a subfolder. None for no checkpoints
+    identity: Mapping[str, Any]  # settings, data and taxonomy of the run, for the checkpoints
+    resume: bool  # whether to resume members from their checkpoints
+    finished: int = 0  # number of members that are trained
+    earlier_seconds: float = 0.0  # time that processes before this one spent on the members, from their checkpoints
 
     def train(
         self,
@@ -97,15 +86,10 @@ class MemberRuns:
 
 @dataclass(frozen=True)
 class MemberCallback:
-    """Progress callback of an inner model: the display of the run, which stays open between the models.
+    """Progress callback of an inner model: the display of the run, which stays open between the models."""
 
-    Attributes:
-        whole: progress callback of the run.
-        name: name of the inner model.
-    """
-
-    whole: Any
-    name: str
+    whole: Any  # progress callback of the run
+    name: str  # name of the inner model
 
     def batch(self, epoch: int, done: int, total: int) -> None:
         """See `TrainingCallback`."""

@@ -1,0 +1,97 @@
+"""A tree of many classes through train, predict and evaluate: the same answers as with the scores of all classes."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hiercos.cli.app import run
+from hiercos.data import load_dataset
+from hiercos.methods import model as model_module
+from hiercos.records import Record
+from hiercos.training import fits as fits_module
+from hiercos.training import settings as settings_module
+
+DATA = "icd10cm:10"
+
+
+def trained(folder: Path, *options: str) -> None:
+    assert run(["train", DATA, "--out", str(folder), "--device", "cpu", *options]) == 0
+
+
+def table(path: Path, *command: str) -> list[dict[str, str]]:
+    assert run([*command, "--output", str(path)]) == 0
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models of the same data, one of them as if its classes were many, and rows to predict."""
+    folder = tmp_path_factory.mktemp("many")
+    texts = load_dataset(DATA).inputs.values(range(60))
+    (folder / "rows.csv").write_text("text\n" + "\n".join(f'"{text}"' for text in texts) + "\n", encoding="utf-8")
+    trained(folder / "few", "--method", "siblings")
+    with pytest.MonkeyPatch.context() as patch:
+        many(patch)
+        trained(folder / "many")
+    return folder
+
+
+def many(patch: pytest.MonkeyPatch) -> None:
+    """Count the classes of the data as many."""
+    for module in (model_module, fits_module, settings_module):
+        patch.setattr(module, "MANY_CLASSES", 20)
+
+
+def test_the_default_searches_where_classes_are_many_and_stores_no_scores(folder: Path) -> None:
+    one, other = (Record.read(folder / name) for name in ("few", "many"))
+    assert other.method == "siblings"
+    for name in ("top1", "ahd_at_20", "hops_at_5", "hops", "accuracy_level_1", "log_loss"):
+        assert other.metrics[name] == pytest.approx(one.metrics[name], rel=0.02), name
+    assert not list((folder / "many").rglob("scores.npz"))
+    assert list((folder / "few").rglob("scores.npz"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--top", "5"],
+        ["--confidence", "0.9"],
+        ["--within", "Influenza and pneumonia"],
+        ["--probabilities", "levels"],
+        [],
+    ],
+)
+def test_answers_are_those_of_all_classes(folder: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]) -> None:
+    command = ["predict", str(folder / "many"), str(folder / "rows.csv"), *options]
+    whole = table(folder / "whole.csv", *command)
+    many(monkeypatch)
+    searched = table(folder / "searched.csv", *command)
+    assert len(searched) == len(whole) >= 60
+    for one, other in zip(whole, searched, strict=True):
+        for name, value in one.items():
+            if name == "score" and "--within" in options:  # the logarithm of the probability that is left
+                continue
+            if name in {"score", "confidence", "next_confidence"} or name.endswith("_confidence"):
+                assert float(other[name] or 0) == pytest.approx(float(value or 0), abs=1e-4)
+            else:
+                assert other[name] == value
+
+
+def test_evaluate_measures_lists_and_refuses_orders_of_all_classes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["evaluate", str(folder / "many"), DATA, "--format", "csv"]
+    whole = table(folder / "whole.csv", *command)
+    many(monkeypatch)
+    monkeypatch.setattr("hiercos.model.scoring.ORDERED", 20)
+    searched = {row["metric"]: row for row in table(folder / "searched.csv", *command)}
+    assert searched["hops"]["samples"] == "20"
+    for row in whole:
+        if row["metric"] in {"top1", "ahd_at_5", "hops_at_20", "log_loss", "top5", "macro_accuracy"}:
+            other = searched[row["metric"]]
+            np.testing.assert_allclose(float(other["value"]), float(row["value"]), atol=1e-5, err_msg=row["metric"])
+    assert run([*command, "--rule", "hops"]) == 2
+    assert "rule 'hops' orders all 33 classes: expected none, auto or back-off" in capsys.readouterr().err
