@@ -51,7 +51,7 @@ def halves(held: HeldOut, seed: int) -> tuple[HeldOut, HeldOut]:
     """Two random halves of some samples."""
     order = np.random.default_rng(seed).permutation(len(held.labels))
     first, second = (
-        HeldOut(held.scores.mapped(lambda table, rows=rows: table[rows]), held.labels[torch.from_numpy(rows)])
+        HeldOut(held.scores.rows(rows), held.labels[torch.from_numpy(rows)])
         for rows in (order[: len(order) // 2], order[len(order) // 2 :])
     )
     return first, second

@@ -51,7 +51,7 @@ def measured(fabric: Fabric, data: Dataset, places: IntArray, method: str, seed:
     test = features.for_method(Settings(method)).samples("test")
     scores = sample_scores(fabric, classifier.model, test)
     own = figures(scores, test.labels, data.taxonomy, classifier.temperature)
-    unshuffled, labels = scores.mapped(lambda table: table[:, places]), torch.from_numpy(np.argsort(places))
+    unshuffled, labels = scores.rows(np.s_[:, places]), torch.from_numpy(np.argsort(places))
     unshuffled = replace(unshuffled, energies=None)
     return own, figures(unshuffled, labels[test.labels], data.taxonomy, classifier.temperature)
 

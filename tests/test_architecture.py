@@ -1,6 +1,7 @@
 """A package imports only packages on its left, lazy imports within functions included."""
 
 import ast
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -146,3 +147,10 @@ def test_imports_are_found_within_functions_and_in_relative_form() -> None:
         "hiercos.geometry.index",
     }
     assert imported_packages(SOURCE / "geometry" / "scores.py") == {"geometry", "taxonomy"}
+
+
+def test_the_files_and_packages_of_the_page_on_where_things_live_exist() -> None:
+    root = Path(__file__).parents[1]
+    named = re.findall(r"`([a-z_]+/(?:[a-z_/]+(?:\.py)?)?)`", (root / "docs" / "where.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    assert [name for name in named if not any((place / name).exists() for place in (root, SOURCE))] == []

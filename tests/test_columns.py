@@ -11,9 +11,12 @@ import pytest
 
 from hiercos import HierarchicalClassifier
 from hiercos.cli.app import run
+from hiercos.data import column_kinds, completed, load_dataset
 from hiercos.hub import load_pipeline
+from hiercos.methods import folds
 from hiercos.model import Classifier
 from hiercos.onnx import OnnxModel, export_onnx
+from hiercos.onnx.format import OnnxError
 
 LEVELS = ("level_1", "level_2")
 KINDS = {"title": "text", "brand": "category", "price": "number", "vec": "vector"}
@@ -140,3 +143,59 @@ def test_an_unknown_number_or_column_is_one_sentence(
         assert run(["predict", str(model), str(path), "--output", str(output)]) == 2
         assert said in capsys.readouterr().err
         assert not output.exists()
+
+
+def test_columns_of_groups_and_times_make_the_split(
+    goods: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = pd.read_csv(goods)
+    given["seller"] = [f"s{row // 4}" for row in range(len(given))]
+    given["day"] = [f"2024-{1 + row // 40:02d}-{1 + row // 4 % 28:02d}" for row in range(len(given))]
+    given["n"] = 1 + np.arange(len(given)) % 3
+    given.to_csv(tmp_path / "goods.csv", index=False)
+    columns = "title:text,price,seller:group,day:time,n:weight"
+    dataset = completed(load_dataset(tmp_path / "goods.csv", columns=column_kinds(columns)))
+    assert dataset.groups is not None
+    assert dataset.times is not None
+    assert dataset.weights is not None
+    assert dataset.weights.tolist() == given["n"].tolist()
+    assert dataset.times[dataset.split != "test"].max() < dataset.times[dataset.split == "test"].min()
+    assert all(len({*dataset.split[dataset.groups == group]}) == 1 for group in {*dataset.groups})
+    common = ("--columns", columns, "--method", "siblings", "--out", str(tmp_path / "model"))
+    assert run(["train", str(tmp_path / "goods.csv"), *common]) == 0
+    assert run(["evaluate", str(tmp_path / "model"), str(tmp_path / "goods.csv")]) == 0
+    assert f"only its {(dataset.split == 'test').sum()} test rows are used" in capsys.readouterr().err
+
+
+def test_groups_of_the_estimator_are_never_divided_by_folds() -> None:
+    labels = np.arange(60) % 3
+    groups = np.arange(60) // 5
+    masks = folds(labels, 3, 0, groups)
+    assert sum(mask.sum() for mask in masks) == 60
+    assert all({*groups[mask]}.isdisjoint(groups[~mask]) for mask in masks)
+    estimator = HierarchicalClassifier(method="siblings")
+    given = table(60)
+    estimator.fit(given["title"].tolist(), given["label"], groups=groups)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        estimator.fit(given["title"].tolist(), given["label"], groups=groups[:-1])
+
+
+def test_a_column_of_images_has_features_of_a_backbone(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    colours, rows = {"a > red": (200, 30, 30), "b > blue": (30, 30, 200)}, []
+    for row in range(24):
+        label = list(colours)[row % 2]
+        path = tmp_path / f"{row}.png"
+        image.new("RGB", (16, 16), tuple(min(255, part + row) for part in colours[label])).save(path)
+        rows.append({"photo": str(path) if row % 6 else "", "price": row, "label": label})
+    given = pd.DataFrame(rows)
+    estimator = HierarchicalClassifier(method="logistic", encoder="efficientnet-lite0")
+    estimator.fit(given.drop(columns="label"), given["label"])
+    assert estimator.classifier_.columns == {"photo": "image", "price": "number"}
+    there = given["photo"] != ""
+    assert (estimator.predict(given)[there] == given["label"][there]).all()
+    estimator.save(tmp_path / "model")
+    again = HierarchicalClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(given), estimator.predict_proba(given))
+    with pytest.raises(OnnxError, match="no backbone beside other columns"):
+        export_onnx(estimator.classifier_)

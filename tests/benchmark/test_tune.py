@@ -64,7 +64,7 @@ def test_the_record_says_what_was_searched_on_what_and_what_was_chosen(fabric: F
     assert (tuning["budget"], tuning["criterion"], tuning["split"], tuning["seed"]) == (4, "top1", "val", 3)
     trials = tuning["trials"]
     assert [trial["number"] for trial in trials] == [0, 1, 2, 3]
-    given = {"learning_rate": 3e-3, "weight_decay": 1e-2, "dropout": 0.1, "alpha": None, "exponent": 2.0}
+    given = {"learning_rate": 3e-3, "weight_decay": 1e-2, "dropout": 0.1, "exponent": 2.0}
     assert trials[0]["settings"] == given
     assert tuning["chosen"] == max(range(4), key=lambda number: trials[number]["top1"])
     chosen = trials[tuning["chosen"]]["settings"]

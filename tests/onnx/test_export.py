@@ -236,7 +236,7 @@ def test_an_export_reads_the_texts_of_the_run(tmp_path: Path, capsys: pytest.Cap
     ("name", "value", "message"),
     [
         ("rule", '{"name": "x"}', "unknown rule 'x'; there are: "),
-        ("kind", "x", "expected kind to be one of vectors, texts, images, got 'x'"),
+        ("kind", "x", "expected kind to be one of vectors, texts, images, columns, got 'x'"),
     ],
 )
 def test_a_file_with_an_unknown_rule_or_kind_is_refused(name: str, value: str, message: str) -> None:

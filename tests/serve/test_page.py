@@ -51,7 +51,7 @@ def test_a_text_is_classified_restricted_and_asked_to_be_surer(page: Page, addre
     page.js("$('confidence').value = 51; $('confidence').oninput()")
     page.until("!$('sentence').textContent.includes('somewhere')")
     assert page.text("#measured") != at_90
-    assert "held-out rows at 50%" in page.text("#measured")
+    assert "held-out rows at 51%" in page.text("#measured")
     page.type("#branch", "veh")
     page.until("document.querySelectorAll('#branches li').length")
     page.press("ArrowDown")

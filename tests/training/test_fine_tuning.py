@@ -87,6 +87,14 @@ def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: F
     assert ruled.metrics["top1"] == ruled.metrics["fpa"]
 
 
+def test_a_backbone_of_many_classes_is_trained_by_its_own_default(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hiercos.training.settings.MANY_CLASSES", 2)
+    settings = replace(CONFIG, method="committee", options={}, epochs=1)
+    assert train(small_data(fabric), settings, fabric=fabric).classifier.model.method == "path-softmax"
+
+
 def test_the_backbone_has_a_rate_of_its_own(fabric: Fabric) -> None:
     model = small_data(fabric).model(CONFIG)
     assert model.backbone is not None

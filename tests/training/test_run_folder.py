@@ -7,7 +7,17 @@ import pytest
 from hiercos import storage
 from hiercos.data import PixelImages, Texts, Vectors
 from hiercos.decisions import Posterior
-from hiercos.training.run_folder import INPUTS, SIDE, read_report_inputs, report_inputs_file, rows_for_report
+from hiercos.model import ClassScores
+from hiercos.training.run_folder import (
+    INPUTS,
+    SCORES,
+    SIDE,
+    read_report_inputs,
+    report_inputs_file,
+    rows_for_report,
+    scores_file,
+    stored_scores,
+)
 from trees import TOY
 
 
@@ -58,3 +68,10 @@ def test_vectors_are_not_stored(tmp_path: Path) -> None:
 def test_samples_labelled_with_an_inner_node_are_left_out() -> None:
     posterior = Posterior([[0.9, 0.05, 0.05], [0.9, 0.05, 0.05]], TOY)
     assert rows_for_report(posterior, np.array([3, 2])).tolist() == [1]  # 3 is the node of the pets
+
+
+def test_the_probabilities_of_nodes_for_themselves_are_stored_with_the_scores(tmp_path: Path) -> None:
+    scores = ClassScores(np.zeros((2, 3)), marginals=np.array([[0.9, 0.8, 0.7, 0.6, 0.5]] * 2))
+    storage.commit(tmp_path, {SCORES: scores_file(scores, np.array([0, 2]), {})}, {})
+    found = stored_scores(storage.opened(tmp_path)).scores.posterior(TOY, 1.0)
+    np.testing.assert_array_equal(found.each_node, scores.marginals)

@@ -53,7 +53,8 @@ class SearchedPosterior(Posterior):
 
     def __init__(self, search: NodeSearch, taxonomy: Taxonomy, allowed: NDArray[np.bool_] | None = None) -> None:
         self.search, self.taxonomy, self.allowed = search, taxonomy, allowed
-        self.temperature, self.restricted, self.energies, self.order = None, allowed is not None, None, None
+        self.temperature, self.restricted = None, allowed is not None
+        self.energies = self.order = self.marginals = None
 
     @cached_property
     def scores(self) -> NDArray[np.floating]:  # type: ignore[override]  # made when they are asked for

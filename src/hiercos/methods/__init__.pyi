@@ -3,6 +3,8 @@ from .backbone import BackboneKind as BackboneKind
 from .backbone import Preprocess as Preprocess
 from .backbone import weights_hash as weights_hash
 from .committee import Committee as Committee
+from .committee import Effort as Effort
+from .committee import Plan as Plan
 from .contributions import Comparison as Comparison
 from .heads import Basis as Basis
 from .heads import Columns as Columns

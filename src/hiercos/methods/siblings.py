@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from torch import Tensor, nn
 
 from hiercos.geometry import cascade_log_probabilities, tree_operations
@@ -110,6 +110,7 @@ class SiblingHead(SolvedWeights):
     def search(self, features: Any) -> TreeSearch:
         """A search for the nodes of samples, dense or sparse CSR, shape (M, F)."""
         places = tree_of_parents(self.taxonomy, self.parents.cpu().numpy())[1][: self.taxonomy.num_nodes]
+        features = csr_array(features) if issparse(self.families.matrix) else features
         return TreeSearch(self.families, self.tree, places, features)
 
     def forward(self, features: Tensor) -> Tensor:

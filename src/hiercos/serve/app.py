@@ -185,7 +185,7 @@ def add_table(app: FastAPI, service: Service) -> None:
             return found
 
         async def stream() -> AsyncIterator[bytes]:
-            answer = partial(service.patient_result, served, use=columns, energies=wanted.explain)
+            answer = partial(service.result, served, use=columns, energies=wanted.explain, bounded=False)
             async for part in csv_rows(inputs, service.limits.batch_rows, answer):
                 yield part
 
@@ -264,5 +264,6 @@ def add_state(app: FastAPI, service: Service) -> None:
         """Load the models again from their folders; requests go on with the old ones until the new ones are there."""
         if not service.token:
             raise ServeError(403, "the service has no token (HIERCOS_TOKEN), so it reloads by SIGHUP alone")
-        await run_in_threadpool(service.reload)
+        if not await run_in_threadpool(service.reload):
+            raise busy("a model cannot be loaded; the old ones stay, the log says why")
         return JSONResponse({name: served.digest for name, served in service.models.items()})

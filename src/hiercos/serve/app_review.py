@@ -1,11 +1,10 @@
 """Routes of the review, and of Label Studio's ML backend."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Request, Response
-from fastapi.responses import FileResponse, JSONResponse
-from pydantic import BaseModel, ConfigDict
+from fastapi import FastAPI, Query, Response
+from fastapi.responses import JSONResponse
+from pydantic import ConfigDict
 from starlette.concurrency import run_in_threadpool
 
 from hiercos.data import InputBatch, as_inputs
@@ -13,7 +12,7 @@ from hiercos.decisions import BackOff, Posterior
 from hiercos.evaluation import SURE
 from hiercos.serve.label_studio import prediction
 from hiercos.serve.limits import Body, ServeError
-from hiercos.serve.requests import JSON, JsonObject, json_body
+from hiercos.serve.requests import JsonObject
 from hiercos.serve.review import DecisionBody, Review
 from hiercos.serve.served_model import ServedModel
 from hiercos.serve.server import Service
@@ -27,13 +26,8 @@ class TaskBody(Body):
     tasks: list[dict[str, Any]]
 
 
-def described(body: type[BaseModel]) -> dict[str, Any]:
-    """Description of a JSON body that a route reads itself."""
-    return {"requestBody": {"required": True, "content": {JSON: {"schema": body.model_json_schema()}}}}
-
-
 def add_review(app: FastAPI, service: Service) -> None:
-    """The next row, its image, and decisions."""
+    """The next row, and decisions."""
 
     def review() -> Review:
         if service.review is None:
@@ -48,20 +42,10 @@ def add_review(app: FastAPI, service: Service) -> None:
         """The next row for a person, whose it is for five minutes, and how much is done."""
         return JSONResponse(await run_in_threadpool(review().next, who, second=second))
 
-    @app.get("/review/image/{place}", response_class=Response)
-    async def image(place: int) -> Response:
-        """The image of a row of the queue."""
-        rows = review().rows
-        path = Path(str(rows[place].get("image", ""))) if 0 <= place < len(rows) else Path()
-        if not path.is_file():
-            raise ServeError(404, "there is no image of such a row")
-        return FileResponse(path)
-
-    @app.post("/review/decisions", response_model=JsonObject, openapi_extra=described(DecisionBody))
-    async def decide(request: Request) -> Response:
+    @app.post("/review/decisions", response_model=JsonObject)
+    async def decide(body: DecisionBody) -> Response:
         """Write down a decision; it is on disk when the answer comes."""
-        found, body = review(), await json_body(DecisionBody, request)
-        served = service.served(None)
+        found, served = review(), service.served(None)
         if (body.decision == "node") != (body.node is not None):
             raise ServeError(422, "node: expected the path of a node with the decision 'node', and none with others")
         node = None
@@ -92,10 +76,10 @@ def add_label_studio(app: FastAPI, service: Service) -> None:
             """Acknowledge a project or an event."""
             return JSONResponse(version(service.served(None)))
 
-    @app.post("/label-studio/predict", response_model=JsonObject, openapi_extra=described(TaskBody))
-    async def predict(request: Request) -> Response:
+    @app.post("/label-studio/predict", response_model=JsonObject)
+    async def predict(body: TaskBody) -> Response:
         """The node that the model is sure of for each task, as a taxonomy result."""
-        body, served = await json_body(TaskBody, request), service.served(None)
+        served = service.served(None)
         data = [task.get("data") for task in body.tasks]
         texts = [each.get("text") if isinstance(each, dict) else None for each in data]
         if served.model.kind != "texts" or not all(isinstance(text, str) for text in texts):

@@ -57,13 +57,18 @@ class Inference:
         """Number of requests that wait."""
         return len(self._waiting)
 
-    def submit(self, served: ServedModel, batch: InputBatch, use: Use, *, energies: bool = False) -> "Future[Any]":
-        """Queue some inputs; the future has what `use` returns. A full queue or a stopping service is status 503."""
+    def submit(
+        self, served: ServedModel, batch: InputBatch, use: Use, *, energies: bool = False, bounded: bool = True
+    ) -> "Future[Any]":
+        """Queue some inputs; the future has what `use` returns. A full queue or a stopping service is status 503.
+
+        A table that has begun to be answered, one batch at a time, is not bounded.
+        """
         job = Job(served, batch, use, energies, time.monotonic() + self.limits.seconds)
         with self._lock:
             if not self.is_ready:
                 raise busy("the service is stopping")
-            if self.depth >= self.limits.queue:
+            if bounded and self.depth >= self.limits.queue:
                 raise busy(f"{self.limits.queue} requests are waiting; try again later")
             self._waiting.append(job)
             self._thread.submit(self._answer_next)

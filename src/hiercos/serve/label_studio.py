@@ -9,17 +9,11 @@ from hiercos.taxonomy import Taxonomy
 NAME = "taxonomy"  # of the tag that Label Studio's configuration has
 
 
-def result(taxonomy: Taxonomy, node: int, to_name: str) -> list[dict[str, Any]]:
-    """A node as a result of the tag Taxonomy: the names on its path; none for the root."""
-    if node < 0:
-        return []
-    path = [taxonomy.names[step] for step in (taxonomy.path(node) if taxonomy.is_tree else [node])]
-    return [{"from_name": NAME, "to_name": to_name, "type": "taxonomy", "value": {"taxonomy": [path]}}]
-
-
 def prediction(taxonomy: Taxonomy, node: int, score: float, *, to_name: str, version: str) -> dict[str, Any]:
-    """A prediction of a task."""
-    return {"model_version": version, "score": score, "result": result(taxonomy, node, to_name)}
+    """A prediction of a task: a node as the names on its path; no result for the root."""
+    path = [taxonomy.names[step] for step in (taxonomy.path(node) if taxonomy.is_tree else [node]) if step >= 0]
+    result = {"from_name": NAME, "to_name": to_name, "type": "taxonomy", "value": {"taxonomy": [path]}}
+    return {"model_version": version, "score": score, "result": [result] if node >= 0 else []}
 
 
 def tasks(rows: Sequence[ReviewRow], taxonomy: Taxonomy, version: str) -> list[dict[str, Any]]:

@@ -3,9 +3,11 @@
 import csv
 import errno
 import json
+import mimetypes
 import os
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -121,9 +123,11 @@ class Review:
             return {"place": None, **self._counts()}
 
     def row(self, place: int) -> dict[str, Any]:
-        """A row as the page shows it; the path of an image stays here."""
+        """A row as the page shows it, with the content of its image, whose path stays here."""
         row = self.rows[place]
-        image = {"image": f"review/image/{place}"} if row.get("image") else {}
+        path = Path(row.get("image") or os.devnull)
+        kind, content = mimetypes.guess_type(path)[0], path.read_bytes() if path.is_file() else b""
+        image = {"image": f"data:{kind};base64,{b64encode(content).decode()}"} if content else {}
         return {"place": place, **{name: row[name] for name in ("text", *COLUMNS) if name in row}, **image}
 
     def _nodes(self) -> dict[int, list[Any]]:

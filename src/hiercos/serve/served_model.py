@@ -14,8 +14,8 @@ from hiercos.records import Record
 from hiercos.storage import Folder, opened, sha256
 from hiercos.taxonomy import IntArray, Taxonomy, is_at_or_above, nodes_of_labels
 
-CONFIDENCES = (*np.round(np.arange(0.5, 0.991, 0.05), 2).tolist(), 0.99)  # of the curve, as on the page's slider
-CURVE_NUMBERS = 20_000_000  # probabilities of nodes that a curve is measured on
+CONFIDENCES = tuple(np.round(np.arange(0.5, 0.995, 0.01), 2).tolist())  # of the curve, as on the page's slider
+CURVE_NUMBERS = 4_000_000  # probabilities of nodes that a curve is measured on
 EXAMPLES = 4
 
 
@@ -52,13 +52,15 @@ def served_model(name: str, path: Path | Folder | None, model: BaseClassifier[An
         facts = {**sizes, "method": record.method, "metrics": metrics, "curve": _curve(files)}
         stored = [*read_report_inputs(files).values()]
         some = stored[:: max(1, len(stored) // EXAMPLES)][:EXAMPLES]  # their names may be paths of this machine
-        facts["examples"] = [{kind: each[kind] for kind in ("text", "image") if kind in each} for each in some]
+        shown = ("text", "image") if model.columns is None else ()  # what a folder keeps of columns is no row
+        facts["examples"] = [{kind: each[kind] for kind in shown if kind in each} for each in some]
     nothing = dict.fromkeys(("method", "data", "rows", "learned", "curve"))
     own = {
         "name": name,
         "hash": digest,
         "kind": model.kind,
         "kinds": list(model.kinds),
+        "columns": dict(model.columns or {}),
         "rule": model.rule.name,
         "classes": taxonomy.num_classes,
         "nodes": taxonomy.num_nodes,

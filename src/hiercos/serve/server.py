@@ -18,7 +18,6 @@ from hiercos.serve.telemetry import Telemetry
 
 LOG = logging.getLogger("hiercos.serve")
 HOSTS = ("localhost", "127.0.0.1", "[::1]")
-PATIENCE = 0.05  # seconds between two tries of a table to queue its next batch
 
 Load = Callable[[str], ServedModel]  # function from the name of a model to the model, read from its folder
 
@@ -52,35 +51,24 @@ class Service:
             raise ServeError(404, f"there is no model of this name; there are: {', '.join(models)}")
         return models[name]
 
-    def reload(self) -> None:
-        """Load every model again; the old ones answer until all are loaded, and stay if one cannot be loaded."""
+    def reload(self) -> bool:
+        """Load every model again, and return whether all were loaded; until then, and else, the old ones answer."""
         with self._loading:
             try:
                 self.models = {name: self.load(name) for name in self.models}
             except (FaultsError, OSError) as error:
-                LOG.error("a model was not loaded again: %s", error)
-                raise busy("a model cannot be loaded; the old ones stay, the log says why") from error
+                LOG.error("the old models stay, since one was not loaded again: %s", error)
+                return False
         LOG.info("loaded again: %s", ", ".join(self.models))
+        return True
 
-    async def result(self, served: ServedModel, batch: InputBatch, use: Use, *, energies: bool = False) -> Any:
+    async def result(self, served: ServedModel, batch: InputBatch, use: Use, **options: bool) -> Any:
         """What `use` returns for inputs and their posterior; status 503 if the queue is full or the time is over."""
-        future = self.inference.submit(served, batch, use, energies=energies)
+        future = self.inference.submit(served, batch, use, **options)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.seconds)
         except TimeoutError as error:
             raise busy(f"no answer within {self.limits.seconds:g} seconds; try again later") from error
-
-    async def patient_result(self, served: ServedModel, batch: InputBatch, use: Use, *, energies: bool = False) -> Any:
-        """As `result`, but waits for a place in the queue: a table has begun to be answered."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + self.limits.seconds
-        while True:
-            try:
-                return await self.result(served, batch, use, energies=energies)
-            except ServeError:
-                if loop.time() > end or not self.inference.is_ready:
-                    raise
-                await asyncio.sleep(PATIENCE)
 
 
 def in_address(host: str) -> str:
@@ -99,7 +87,7 @@ def run_server(service: Service, host: str, port: int, started: Callable[[str], 
         address = f"http://{in_address(host)}:{listener.getsockname()[1]}"
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else an answer waits 40 ms for an ACK
         if hasattr(signal, "SIGHUP"):
-            signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=_reload_quietly, args=[service]).start())
+            signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=service.reload).start())
         config = uvicorn.Config(
             create_app(service),
             log_config=None,
@@ -110,11 +98,3 @@ def run_server(service: Service, host: str, port: int, started: Callable[[str], 
         )
         started(address)
         uvicorn.Server(config).run(sockets=[listener])
-
-
-def _reload_quietly(service: Service) -> None:
-    """Reload after a signal, which nobody waits for: a failure is in the log."""
-    try:
-        service.reload()
-    except ServeError:
-        LOG.error("the old models stay")

@@ -4,6 +4,7 @@ from .calibrate import calibrate as calibrate
 from .checkpoint import LOG as LOG
 from .checkpoint import Epoch as Epoch
 from .checkpoint import RunProgress as RunProgress
+from .committee.plan import planned as planned
 from .extend import KEPT_SETTINGS as KEPT_SETTINGS
 from .extend import GrownFeatures as GrownFeatures
 from .extend import GrowthAccuracy as GrowthAccuracy

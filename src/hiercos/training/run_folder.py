@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SCORES, INPUTS = "test/scores.npz", "test/inputs.json"
 HELD_OUT = "held-out/scores.npz"  # of validation or out-of-fold samples of a class
+OTHER_SCORES = ("evidence", "marginals")  # tables of `ClassScores` that are stored beside the classes, if there are any
 WORST, PAIRS, OF_PAIR = 200, 20, 5  # worst mistakes; most confused pairs of classes, and samples of each
 LONGEST_TEXT, SIDE = 500, 72  # characters of a text, pixels of a thumbnail
 THUMBNAIL = "data:image/jpeg;base64,"  # begin of every stored image, so that a report loads nothing from elsewhere
@@ -127,10 +128,11 @@ def stored_scores(files: storage.Folder, name: str = SCORES) -> StoredScores:
     """Read the file SCORES or HELD_OUT of a finished run."""
     if name not in files:
         raise RunError(f"{files.path}: expected {name}, which runs of {MANY_CLASSES:,} classes have not: use evaluate")
-    known, optional = ("scores", "labels", "rules", "hops"), ("evidence",)
-    arrays = read_npz(files.path / name, arrays=known, optional=optional, content=files.content(name))
+    known, path = ("scores", "labels", "rules", "hops"), files.path / name
+    arrays = read_npz(path, arrays=known, optional=OTHER_SCORES, content=files.content(name))
     hops = dict(zip(map(str, arrays["rules"]), arrays["hops"], strict=True))
-    return StoredScores(ClassScores(arrays["scores"], arrays.get("evidence")), arrays["labels"], hops)
+    others = {name: arrays[name] for name in OTHER_SCORES if name in arrays}
+    return StoredScores(ClassScores(arrays["scores"], **others), arrays["labels"], hops)
 
 
 def scores_file(scores: ClassScores, labels: IntArray, hops: Mapping[str, Floats]) -> bytes:
@@ -138,8 +140,7 @@ def scores_file(scores: ClassScores, labels: IntArray, hops: Mapping[str, Floats
     stream = io.BytesIO()
     arrays: dict[str, Any] = {"scores": scores.classes, "labels": labels}
     arrays |= {"rules": np.array([*hops], dtype=str), "hops": np.array([*hops.values()])}
-    if scores.evidence is not None:
-        arrays["evidence"] = scores.evidence
+    arrays |= {name: table for name in OTHER_SCORES if (table := getattr(scores, name)) is not None}
     np.savez(stream, **arrays)
     return stream.getvalue()
 

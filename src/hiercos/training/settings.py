@@ -28,7 +28,7 @@ from hiercos.taxonomy import Taxonomy
 MOST_IN_BATCH = {False: 256, True: 64}  # default batch size on many samples, with a frozen and with a trained backbone
 PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/notes/training.md
 SMALLEST_BATCH, MIN_STEPS = 16, 20  # default batches are smaller for small data, so that an epoch has enough steps
-EFFORT = "normal"  # of methods that have it
+EFFORT: Effort = "normal"  # of methods that have it
 LEAST_STEPS = 300  # of a training whose length nothing tells
 
 Effort = Literal["quick", "normal", "best"]

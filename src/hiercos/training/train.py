@@ -68,7 +68,7 @@ def train(
     if isinstance(data, Dataset):
         data = features_of(completed(data, test=data.purpose == "compare", targets=settings.targets))
     fingerprint = data.dataset.fingerprint
-    if data.dataset.label_sets is None:
+    if data.dataset.label_sets is None and not data.fine_tunes:
         settings = replace(settings, method=method_for(settings.method, data.taxonomy))
     with opened_run(fabric, folder, callback, resume=resume):
         if data.dataset.candidates is not None:

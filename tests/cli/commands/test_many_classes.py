@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
+from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.cli.app import run
 from hiercos.data import load_dataset
 from hiercos.methods import model as model_module
@@ -95,3 +97,16 @@ def test_evaluate_measures_lists_and_refuses_orders_of_all_classes(
             np.testing.assert_allclose(float(other["value"]), float(row["value"]), atol=1e-5, err_msg=row["metric"])
     assert run([*command, "--rule", "hops"]) == 2
     assert "rule 'hops' orders all 33 classes: expected none, auto or back-off" in capsys.readouterr().err
+
+
+def test_the_estimator_gives_the_probabilities_of_sparse_and_dense_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    many(monkeypatch)
+    names = [f"class {number}" for number in range(20)]
+    taxonomy = Taxonomy.from_paths([(f"branch {number % 4}", name) for number, name in enumerate(names)])
+    vectors = np.tile(np.eye(20), (3, 1))
+    classifier = HierarchicalClassifier(taxonomy).fit(csr_matrix(vectors), names * 3)
+    probabilities = classifier.predict_proba(vectors[:20])
+    assert classifier.classes_[probabilities.argmax(axis=1)].tolist() == names
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_array_equal(classifier.predict_proba(csr_matrix(vectors[:20])), probabilities)
+    assert classifier.predict_node_proba(vectors[:2]).shape == (2, taxonomy.num_nodes)

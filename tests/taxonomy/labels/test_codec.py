@@ -124,6 +124,8 @@ def test_without_a_taxonomy_paths_and_levels_are_the_tree_and_other_labels_one_l
         (np.array(["cat", 1], dtype=object), "y: row 2: expected a text, as other labels are, got 1"),
         (7, "y: expected labels of shape (samples,) or (samples, levels), got shape ()"),
         ([("pet", "cat"), ("cow",)], "y: row 2: unknown label 'cow'"),
+        ([{"cat", "dog"}, {"dgo"}], "y: row 2: unknown label 'dgo'; the nearest known label is 'dog'"),
+        ([{("pet", "cat"), ("pet", "dog")}, {("cow",)}], "y: row 2: unknown label 'cow'"),
         ([("pet", "cat"), (None, "cat")], "y: row 2: expected names from the left without a blank, got ['', 'cat']"),
     ],
 )

@@ -8,9 +8,10 @@ import typer
 from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, grouped, say
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped, say
 from hiercos.cli.options.training import ModelOptions
 from hiercos.decisions import rule
+from hiercos.methods import DEFAULT
 from hiercos.metrics import AVERAGE_PRECISION, OF_SETS, metric_spec
 from hiercos.records import refuse_finished_run
 
@@ -35,6 +36,10 @@ def train(
         typer.Option("--no-test", help="Without a split in DATA, learn from 90% of it and set aside no test rows."),
     ] = False,
     corrections: options.Corrections = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Time such as 60s or 5m: the effort that is expected to end in it.", show_default=False),
+    ] = None,
     no_inputs: Annotated[
         bool, typer.Option("--no-inputs", help="Keep no text, image or remembered sample in --out, for private data.")
     ] = False,
@@ -50,6 +55,8 @@ def train(
     training.check(trains_backbone=inputs.unfreeze)
     rule(training.rule or "none")  # raises for an unknown rule
     inputs.check_name()
+    if time is not None and (training.effort is not None or training.method not in {None, DEFAULT} or inputs.unfreeze):
+        raise OptionError("--time: expected the default method, and no --effort or --unfreeze with it")
     others = {"keep_inputs": False} if no_inputs else {}
     settings = training.settings(
         device_options.precision, backbone=inputs.backbone, trains_backbone=inputs.unfreeze, **others
@@ -57,7 +64,7 @@ def train(
     chosen = {"test": not no_test, "targets": settings.targets, "corrections": corrections}
     dataset = columns.read(data, purpose="train", **chosen)
     from hiercos.cli.display.progress import training_callback
-    from hiercos.training import learnable_notes
+    from hiercos.training import learnable_notes, planned
     from hiercos.training import train as train_model
 
     say(*learnable_notes(dataset, [settings.method]))
@@ -67,6 +74,8 @@ def train(
             features = inputs.raw_features(fabric, dataset, training.backbone, from_scratch=training.from_scratch)
         else:
             features = inputs.features(fabric, dataset, training.backbone)
+            settings, lines = planned(features, settings, time)
+            say(*lines)
         callback = training_callback(settings)
         trained = train_model(features, settings, fabric=fabric, folder=out, resume=resume, callback=callback)
         if fabric.is_global_zero:

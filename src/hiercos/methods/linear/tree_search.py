@@ -1,7 +1,6 @@
 """Best-first search of a tree with linear weights at its inner nodes: the likeliest nodes without all of them."""
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -201,14 +200,13 @@ class TreeSearch:
         started = started.take(np.argsort(started.rows, kind="stable"))
         for first in range(0, len(self), ROWS_AT_ONCE):
             bounds = np.searchsorted(started.rows, [first, first + ROWS_AT_ONCE])
-            for found in self._rounds(started.take(slice(*bounds)), count, is_goal):
-                places = np.arange(len(found.rows)) - np.searchsorted(found.rows, found.rows)
-                nodes[found.rows, places], logs[found.rows, places] = found.nodes, found.logs
+            found = self._best_goals(started.take(slice(*bounds)), count, is_goal)
+            places = np.arange(len(found.rows)) - np.searchsorted(found.rows, found.rows)
+            nodes[found.rows, places], logs[found.rows, places] = found.nodes, found.logs
         return nodes, logs
 
-    def _rounds(self, opened: Nodes, count: int, is_goal: NDArray[np.bool_]) -> Iterator[Nodes]:
-        """The best goals of all rows at the end: below a node no probability is above its own."""
-        none = opened.take(slice(0))
+    def _best_goals(self, opened: Nodes, count: int, is_goal: NDArray[np.bool_]) -> Nodes:
+        """The likeliest goals below the opened nodes of each row; below a node no probability is above its own."""
         is_start_goal = (opened.nodes >= 0) & is_goal[opened.nodes] & (self.weights.sizes[opened.nodes + 1] == 0)
         found, opened = opened.take(is_start_goal).best(count), opened.take(~is_start_goal)
         while len(opened.rows):
@@ -223,4 +221,4 @@ class TreeSearch:
             bounds[found.rows[full]] = found.logs[full + count - 1]
             opened = opened.take(~np.isin(key, others)).plus(children.take(~reached))
             opened = opened.take(opened.logs > bounds[opened.rows])
-        yield found if len(found.rows) else none
+        return found

@@ -49,7 +49,7 @@ const choose = guarded(async () => {
   const { kinds, classes, levels, name, metrics } = state.facts;
   const tested = metrics.top1 === undefined ? "" : ` On its test rows ${percent(metrics.top1)} of the classes were right.`;
   $("about").textContent = `${name}: ${classes.toLocaleString()} classes on ${levels.length} levels.${tested}`;
-  $("as-text").hidden = kinds[0] !== "texts";
+  $("as-text").hidden = !["texts", "columns"].includes(kinds[0]);
   $("as-image").hidden = kinds[0] !== "images";
   $("as-numbers").hidden = kinds[0] !== "vectors";
   document.querySelector("[data-part=batch]").hidden = kinds[0] !== "texts";
@@ -96,14 +96,23 @@ const ask = guarded(async () => {
     body.append("request", JSON.stringify(options));
     found = await json("predict", { method: "POST", body });
   } else {
-    const text = $(kind === "texts" ? "text" : "numbers").value.trim();
+    const text = $(kind === "vectors" ? "numbers" : "text").value.trim();
     if (!text) throw new Error("Type something first.");
-    found = await post("predict", { ...options, inputs: kind === "texts" ? text : text.split(/[\s,;]+/).map(Number) });
+    found = await post("predict", { ...options, inputs: kind === "texts" ? text : kind === "columns" ? row(text) : text.split(/[\s,;]+/).map(Number) });
   }
   if (number !== state.asked) return; // a later question is on its way
   state.last = found.answers[0];
   show(state.last);
 });
+
+// A row of columns, written as JSON.
+function row(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`Write a row as JSON: {${Object.keys(state.facts.columns).map(name => `"${name}": …`).join(", ")}}`);
+  }
+}
 
 function checkSize(file) {
   const [size, most] = [file.size, state.limits.body_bytes].map(bytes => (bytes / 1e6).toFixed(0));
@@ -309,7 +318,7 @@ function showRow(row) {
   $("asked").textContent = row.text || "";
   $("asked").hidden = !row.text;
   $("asked-image").hidden = !row.image;
-  showImage(row);
+  $("asked-image").src = row.image || "data:,";
   const settles = ` You decide ${row.settles}.`;
   $("known").textContent = row.sure ? `The model is ${percent(row.confidence)} sure of ${row.sure}.${settles}` : `The model is sure of nothing.${settles}`;
   $("level").disabled = !row.sure;
@@ -324,13 +333,6 @@ function showRow(row) {
     return item;
   }));
 }
-
-const showImage = guarded(async row => { // an element of the page could not send the token
-  URL.revokeObjectURL($("asked-image").src);
-  $("asked-image").src = "data:,";
-  const image = row.image && await (await call(row.image)).blob();
-  if (image && review.row === row) $("asked-image").src = URL.createObjectURL(image);
-});
 
 // Writes one thing down and shows the next row; until then another key decides nothing.
 async function settle(row, decision, node = null) {

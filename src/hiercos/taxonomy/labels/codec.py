@@ -111,7 +111,9 @@ def taxonomy_from_levels(y: ArrayLike, *, source: str = "") -> Taxonomy:
     return Taxonomy.from_paths(leaves)
 
 
-def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False, source: str = "") -> IntArray:
+def nodes_from_levels(
+    y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False, source: str = "", row_name: RowName = row_name
+) -> IntArray:
     """Node of each row of 2-D labels, shape (M,); -1, the root, for a blank row.
 
     Args:
@@ -119,9 +121,10 @@ def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False, 
         taxonomy: the tree.
         inner: whether a row may end at an inner node, or be blank.
         source: name of the labels, for messages; none by default.
+        row_name: function from the index of a row to its name in messages.
     """
     texts = [PATH_SEPARATOR.join(path) for path in label_paths(y, source=source)]
-    return LabelReader(taxonomy).read_paths(texts, source=source, inner=inner)
+    return LabelReader(taxonomy).read_paths(texts, source=source, row_name=row_name, inner=inner)
 
 
 def level_names(nodes: ArrayLike, taxonomy: Taxonomy) -> AnyArray:
@@ -180,7 +183,7 @@ def label_array(y: Any) -> AnyArray:
     """
     if isinstance(y, Sequence) and len(y) and all(isinstance(row, Set) for row in y):
         sets = np.empty(len(y), dtype=object)
-        sets[:] = [tuple(sorted(row)) for row in y]
+        sets[:] = [tuple(sorted(row, key=str)) for row in y]
         return sets
     if isinstance(y, list | tuple) and y and all(isinstance(row, list | tuple) for row in y):
         width = max(map(len, y))
@@ -192,6 +195,12 @@ def label_array(y: Any) -> AnyArray:
 def are_sets(labels: AnyArray) -> bool:
     """Whether labels are several of each sample, the tuples of `label_array`."""
     return labels.dtype == object and labels.ndim == 1 and bool(len(labels)) and isinstance(labels[0], tuple)
+
+
+def _members(sets: AnyArray) -> tuple[AnyArray, RowName]:
+    """The labels of all sets, one after the other, and a function to the name of the sample that has each."""
+    rows = np.repeat(np.arange(len(sets)), [len(labels) for labels in sets]).tolist()
+    return label_array([label for labels in sets for label in labels]), lambda place: row_name(rows[place])
 
 
 def _single_type(labels: AnyArray) -> AnyArray:
@@ -211,8 +220,8 @@ class LabelCodec:
     """Converts labels in the user's form to the nodes of a taxonomy, and its classes to labels."""
 
     taxonomy: Taxonomy  # the tree
-    # function from labels to nodes, -1 for the root; an unknown label is an error that names its row
-    reader: Callable[[AnyArray], IntArray]
+    # function from labels to nodes, -1 for the root; an unknown label is an error that names its row by `row_name`
+    reader: Callable[..., IntArray]
     # label of each class in the user's form, shape (C,), or (C, L) for labels with one column per level
     labels: AnyArray
     flat: bool = False  # whether the taxonomy has one level with all labels because there was no tree
@@ -231,16 +240,16 @@ class LabelCodec:
     def _keys(self) -> AnyArray:
         return self.labels if self.labels.ndim == 1 else path_texts(self.labels)
 
-    def read(self, y: AnyArray) -> IntArray:
+    def read(self, y: AnyArray, row_name: RowName = row_name) -> IntArray:
         """Nodes of M labels: classes, inner nodes or the root, shape (M,)."""
         if y.ndim != self.labels.ndim:
             raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
-        return self.reader(y)
+        return self.reader(y, row_name=row_name)
 
     def read_sets(self, y: AnyArray) -> IntArray:
         """Nodes of several labels of M samples, shape (M, K), -1 for none."""
         sizes = np.array([len(labels) for labels in y])
-        nodes = self.read(label_array([label for labels in y for label in labels]))
+        nodes = self.read(*_members(y))
         sets = np.full((len(y), max(1, sizes.max(initial=0))), -1)
         sets[np.arange(sets.shape[1]) < sizes[:, None]] = nodes
         return sets
@@ -258,18 +267,20 @@ class LabelCodec:
             return np.array([found[key] for key in keys])
 
 
-def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
+def label_codec(y: AnyArray, taxonomy: Taxonomy | None, row_name: RowName = row_name) -> LabelCodec:
     """Build the codec for labels in the form of `y`.
 
     Args:
         y: labels of M samples, shape (M,) for names, ids, paths or class indices, or tuples of these for several labels
             of a sample; (M, L) for names by level.
         taxonomy: the tree; None builds it from the paths or levels, or as one level of all labels.
+        row_name: function from the index of a label to the name of its sample in messages.
     """
     if are_sets(y):
-        return label_codec(label_array([label for labels in y for label in labels]), taxonomy)
+        labels, name = _members(y)
+        return label_codec(labels, taxonomy, name)
     if y.ndim == 2:
-        return _by_level(y, taxonomy or taxonomy_from_levels(y, source=SOURCE))
+        return _by_level(y, taxonomy or taxonomy_from_levels(y, source=SOURCE), row_name)
     if y.ndim != 1:
         raise DataError(f"{SOURCE}: expected labels of shape (samples,) or (samples, levels), got shape {y.shape}")
     if taxonomy is None and are_paths(y.tolist()):
@@ -279,7 +290,7 @@ def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
         return _flat(np.unique(y))
     if y.dtype.kind in "iu" or (y.dtype.kind == "f" and (y == np.floor(y)).all()):
         return _whole_numbers(y.dtype, taxonomy)
-    return _texts(y, taxonomy)
+    return _texts(y, taxonomy, row_name)
 
 
 # Without a tree: one level of all labels.
@@ -306,7 +317,7 @@ def _flat(classes: AnyArray) -> LabelCodec:
     return LabelCodec(taxonomy, partial(_read_known, known=classes, nodes=taxonomy.leaves), classes, flat=True)
 
 
-def _read_known(y: AnyArray, known: AnyArray, nodes: IntArray) -> IntArray:
+def _read_known(y: AnyArray, known: AnyArray, nodes: IntArray, row_name: RowName) -> IntArray:
     """Labels (M,) to nodes (M,) by looking them up among sorted known ones (K,), whose nodes are given, (K,)."""
     places = np.searchsorted(known, y).clip(max=len(known) - 1)
     if (wrong := np.flatnonzero(known[places] != y)).size:
@@ -350,18 +361,18 @@ def _largest(kind: np.dtype[Any]) -> int:
 # Texts: names, ids or paths, converted back in the user's own spelling.
 
 
-def _texts(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
+def _texts(y: AnyArray, taxonomy: Taxonomy, row_name: RowName) -> LabelCodec:
     reader = partial(_read_texts, taxonomy=taxonomy)
-    classes = taxonomy.classes_of(reader(y)).tolist()
+    classes = taxonomy.classes_of(reader(y, row_name=row_name)).tolist()
     spelled = {label: str(text) for label, text in zip(classes, y, strict=True) if label >= 0}
     form = next(_label_forms(taxonomy, spelled))
     labels = np.array([spelled.get(label, text) for label, text in enumerate(form)], dtype=object)
     return LabelCodec(taxonomy, reader, labels.astype(str) if y.dtype.kind == "U" else labels)
 
 
-def _read_texts(y: AnyArray, taxonomy: Taxonomy) -> IntArray:
+def _read_texts(y: AnyArray, taxonomy: Taxonomy, row_name: RowName) -> IntArray:
     """Names, ids and paths (M,) to nodes (M,)."""
-    return LabelReader(taxonomy).read([str(label) for label in y], source=SOURCE, inner=True)
+    return LabelReader(taxonomy).read([str(label) for label in y], source=SOURCE, row_name=row_name, inner=True)
 
 
 def _label_forms(taxonomy: Taxonomy, spelled: dict[int, str]) -> Iterator[Sequence[str]]:
@@ -388,11 +399,11 @@ def _paths(taxonomy: Taxonomy) -> list[str]:
 # Names by level.
 
 
-def _by_level(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
+def _by_level(y: AnyArray, taxonomy: Taxonomy, row_name: RowName) -> LabelCodec:
     reader = partial(nodes_from_levels, taxonomy=taxonomy, inner=True, source=SOURCE)
     labels = level_names(taxonomy.leaves, taxonomy)
     labels = np.pad(labels, ((0, 0), (0, max(0, y.shape[1] - taxonomy.height))), constant_values="")
-    classes = taxonomy.classes_of(reader(y))
+    classes = taxonomy.classes_of(reader(y, row_name=row_name))
     seen, rows = classes[classes >= 0], y[classes >= 0]
     labels[seen[::-1], : y.shape[1]] = rows[::-1]  # in the user's spelling, blanks included; the first row wins
     if y.dtype.kind == "U":

@@ -198,7 +198,9 @@ class LabelReader:
             nodes, faults = self._from_texts([str(label) for label in labels], matches, inner=inner)
         return _checked(nodes, faults, source, row_name)
 
-    def read_paths(self, paths: Sequence[str], *, source: str, inner: bool = False) -> IntArray:
+    def read_paths(
+        self, paths: Sequence[str], *, source: str, row_name: RowName = row_name, inner: bool = False
+    ) -> IntArray:
         """Find the node of each path; as `read`, but names and ids do not count, and "" is the root.
 
         Raises:

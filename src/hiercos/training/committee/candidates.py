@@ -54,7 +54,7 @@ def candidates(training: CommitteeTraining) -> list[Candidate]:
     tree_heads = _allowed(TREE_HEADS, training.head.taxonomy)
     others = [*tree_heads[:1], *[FLAT_HEAD] * LAST_FLAT_HEADS] if stops else tree_heads
     inner = _has_inner_labels(training.head.taxonomy, train) and ALONG_TREE[0] not in names
-    short = plan.effort == "normal" and _takes_short(names, training.head.taxonomy, train)
+    short = plan.effort == "normal" and takes_short(names, training.head.taxonomy, train)
     most = len(names) + inner + short + len(places) * (len(plan.dropouts) + len(others))
     training.total = f"at most {most}" if stops and places else str(most)
     found = [training.trained(name, place) for place, name in enumerate(names)]
@@ -66,7 +66,7 @@ def candidates(training: CommitteeTraining) -> list[Candidate]:
     return while_they_pay(training, found, wide) if stops else [*found, *wide]
 
 
-def _takes_short(names: Sequence[str], taxonomy: Taxonomy, train: LabelledFeatures) -> bool:
+def takes_short(names: Sequence[str], taxonomy: Taxonomy, train: LabelledFeatures) -> bool:
     """Whether a linear head over all classes is tried beside those along the tree."""
     return LINEAR not in names and train.features.shape[1] * taxonomy.num_classes <= MOST_SHORT_WEIGHTS
 
@@ -85,6 +85,11 @@ def _wide_places(effort: str, train: LabelledFeatures) -> tuple[int, ...]:
     if effort == "best":
         return (10, 20)
     return () if issparse(train.features) else (10,)
+
+
+def wide_heads(head: Committee, train: LabelledFeatures) -> int:
+    """Largest number of wide heads that are trained."""
+    return len(_wide_places(head.plan.effort, train)) * (len(head.plan.dropouts) + len(TREE_HEADS))
 
 
 def while_they_pay(

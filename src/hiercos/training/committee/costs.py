@@ -1,5 +1,6 @@
 """Cost of training a member: multiplications with stored entries of sparse features, counted and never measured."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,25 @@ def training_cost(model: Model, train: LabelledFeatures) -> float:
     A linear head multiplies every entry with the weights of all classes; siblings only with those of the children of
     the nodes on the path; centroids with one. A wide head multiplies every row with each of its parameters three times.
     """
-    method, unit = model.method, 1.0 if issparse(train.features) else DENSE
     if model.solver is None:
-        return DENSE * 3 * EPOCHS * len(train) * sum(each.numel() for each in model.parameters())
+        return wide_cost(len(train), sum(each.numel() for each in model.parameters()))
+    return solved_cost(model.method, model.options, model.taxonomy, train)
+
+
+def wide_cost(rows: int, parameters: int) -> float:
+    """Cost of a head that is trained by gradient steps, on dense features."""
+    return DENSE * 3 * EPOCHS * rows * parameters
+
+
+def solved_cost(method: str, options: Mapping[str, Any], taxonomy: Taxonomy, train: LabelledFeatures) -> float:
+    """Cost of a method with a solver."""
     passes = PASSES.get(method, 1)
-    if method == "tree-logistic" and model.options.get("variance") is not None:
-        passes = 2 * model.options["steps"]
+    if method == "tree-logistic" and options.get("variance") is not None:
+        passes = 2 * options["steps"]
     features: Any = train.features
     entries = np.diff(features.indptr) if issparse(features) else np.full(*features.shape)
-    return unit * passes * float((entries * _outputs(method, model.taxonomy, train)).sum())
+    unit = 1.0 if issparse(features) else DENSE
+    return unit * passes * float((entries * _outputs(method, taxonomy, train)).sum())
 
 
 def _outputs(method: str, taxonomy: Taxonomy, train: LabelledFeatures) -> np.ndarray | int:
