@@ -8,11 +8,13 @@ import pytest
 
 from browsers import BROWSER, Page, browser_page
 from colours import colour_images
+from hiercos.cli.app import run
 from hiercos.data import python_rows
 from hiercos.evaluation import review_rows
 from hiercos.serve import Limits, Review, ServedModel, Service, queue_text, read_queue, served_model
 from onnx_exports import of_images, of_vectors
-from serving import running, write_rows
+from serving import loaded, running, texts_of, write_rows
+from trees import TOY
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 
@@ -77,6 +79,26 @@ def test_an_image_and_a_vector_are_classified(page: Page, address: str, tmp_path
     page.click("#send")
     page.until("!$('result').hidden")
     assert page.js("document.querySelectorAll('#runners li').length") > 0
+    assert page.faults == []
+
+
+def test_a_row_of_columns_is_classified(page: Page, tmp_path: Path) -> None:
+    weights = {"cat": 4, "dog": 20, "car": 1200}
+    rows = [f"{text},{weights[name] + row / 100},{name}" for row, (text, name) in enumerate(texts_of(200))]
+    (tmp_path / "rows.csv").write_text("\n".join(["name,weight,label", *rows]))
+    TOY.write(tmp_path / "tree.csv")
+    words = ["train", str(tmp_path / "rows.csv"), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "tree-logistic"]
+    assert run([*words, "--columns", "name:text,weight:number", "--out", str(tmp_path / "model")]) == 0
+    with running(Service({"goods": loaded(tmp_path / "model")})) as address:
+        page.open(address)
+        page.until("document.querySelectorAll('[data-column]').length === 2")
+        page.type("[data-column=name]", "metal wheels")
+        page.type("[data-column=weight]", "1200")
+        page.click("#send")
+        page.until("$('sentence').textContent.startsWith('This is car')")
+        page.type("[data-column=weight]", "heavy")
+        page.click("#send")
+        page.until("$('fault').textContent.includes(\"expected a number, got 'heavy'\")")
     assert page.faults == []
 
 

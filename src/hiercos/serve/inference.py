@@ -29,8 +29,9 @@ class Job:
 
     def fits(self, other: "Job") -> bool:
         """Whether two jobs can be scored together; images of one request alone, so that memory is bounded."""
-        kinds = {self.batch.inputs.kind, other.batch.inputs.kind}
-        return self.served is other.served and self.energies == other.energies and kinds in ({"texts"}, {"vectors"})
+        kind = self.batch.inputs.kind
+        same = self.served is other.served and self.energies == other.energies
+        return same and kind == other.batch.inputs.kind != "images"
 
     def is_wanted(self) -> bool:
         """Whether somebody still waits for the result; a job that waited too long gets an error."""

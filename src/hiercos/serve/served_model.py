@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hiercos.data import INPUT_KINDS
 from hiercos.decisions import AnswerRequest, BackOff, Posterior
 from hiercos.model import BaseClassifier, level_columns
 from hiercos.records import Record
@@ -60,7 +61,7 @@ def served_model(name: str, path: Path | Folder | None, model: BaseClassifier[An
         "hash": digest,
         "kind": model.kind,
         "kinds": list(model.kinds),
-        "columns": dict(model.columns or {}),
+        "columns": {column: kind for column, kind in (model.columns or {}).items() if kind in INPUT_KINDS},
         "rule": model.rule.name,
         "classes": taxonomy.num_classes,
         "nodes": taxonomy.num_nodes,

@@ -49,10 +49,17 @@ const choose = guarded(async () => {
   const { kinds, classes, levels, name, metrics } = state.facts;
   const tested = metrics.top1 === undefined ? "" : ` On its test rows ${percent(metrics.top1)} of the classes were right.`;
   $("about").textContent = `${name}: ${classes.toLocaleString()} classes on ${levels.length} levels.${tested}`;
-  $("as-text").hidden = !["texts", "columns"].includes(kinds[0]);
+  $("as-text").hidden = kinds[0] !== "texts";
   $("as-image").hidden = kinds[0] !== "images";
   $("as-numbers").hidden = kinds[0] !== "vectors";
-  document.querySelector("[data-part=batch]").hidden = kinds[0] !== "texts";
+  $("as-columns").hidden = kinds[0] !== "columns";
+  $("as-columns").replaceChildren(...Object.entries(state.facts.columns || {}).map(([name, kind]) => {
+    const field = made("label", `${name} `);
+    field.append(made("input", "", { "data-column": name, "data-kind": kind, placeholder: kind }));
+    return field;
+  }));
+  document.querySelector("[data-part=batch]").hidden = !["texts", "columns"].includes(kinds[0]);
+  $("column").parentElement.hidden = kinds[0] !== "texts";
   $("result").hidden = true;
   showWithin();
   showExamples();
@@ -68,6 +75,9 @@ function showExamples() {
   }));
 }
 
+const numbersOf = text => text.trim().split(/[\s,;]+/).map(Number);
+const rowOf = cells => Object.fromEntries(cells.map(({ value, dataset }) =>
+  [dataset.column, dataset.kind === "vector" ? numbersOf(value) : value]));
 const fileOf = uri => new File([Uint8Array.from(atob(uri.split(",")[1]), letter => letter.charCodeAt(0))], "example.jpg");
 
 // ---- one input ----
@@ -96,23 +106,15 @@ const ask = guarded(async () => {
     body.append("request", JSON.stringify(options));
     found = await json("predict", { method: "POST", body });
   } else {
-    const text = $(kind === "vectors" ? "numbers" : "text").value.trim();
+    const cells = [...document.querySelectorAll("[data-column]")].filter(each => each.value.trim());
+    const text = kind === "columns" ? cells.length : $(kind === "texts" ? "text" : "numbers").value.trim();
     if (!text) throw new Error("Type something first.");
-    found = await post("predict", { ...options, inputs: kind === "texts" ? text : kind === "columns" ? row(text) : text.split(/[\s,;]+/).map(Number) });
+    found = await post("predict", { ...options, inputs: kind === "texts" ? text : kind === "columns" ? rowOf(cells) : numbersOf(text) });
   }
   if (number !== state.asked) return; // a later question is on its way
   state.last = found.answers[0];
   show(state.last);
 });
-
-// A row of columns, written as JSON.
-function row(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error(`Write a row as JSON: {${Object.keys(state.facts.columns).map(name => `"${name}": …`).join(", ")}}`);
-  }
-}
 
 function checkSize(file) {
   const [size, most] = [file.size, state.limits.body_bytes].map(bytes => (bytes / 1e6).toFixed(0));
@@ -272,7 +274,7 @@ const upload = guarded(async () => {
   const type = TYPES[file.name.split(".").pop().toLowerCase()];
   if (!type) throw new Error(`${file.name}: expected a file that ends in ${Object.keys(TYPES).join(", ")}.`);
   const options = { model: $("model").value, ...($("sure").checked ? { confidence: Number($("confidence").value) / 100 } : {}) };
-  const values = { options: JSON.stringify(options), input_column: $("column").value || "text" };
+  const values = { options: JSON.stringify(options), ...(state.facts.kinds[0] === "texts" ? { input_column: $("column").value || "text" } : {}) };
   $("download").replaceChildren();
   $("upload").disabled = true;
   const sent = { method: "POST", headers: { "Content-Type": type }, body: file };
