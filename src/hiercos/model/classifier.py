@@ -14,6 +14,7 @@ from hiercos.data import ColumnKinds, InputBatch, Inputs, Kind, Source, SparseVe
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule, Several
 from hiercos.encoders import (
     ColumnEncoder,
+    DeviceContext,
     Encoder,
     FrozenEncoder,
     JoinedEncoder,
@@ -113,9 +114,12 @@ class Classifier(BaseClassifier[ReadConfig]):
     def scores(self, inputs: Inputs, config: ReadConfig | None = None, *, energies: bool = False) -> ClassScores:
         """Class scores, and on request the energies of the nodes, if the method has any."""
         config = config or _on_cpu()
+        return self.sample_scores(config.context, self.samples(inputs, config), energies=energies)
+
+    def sample_scores(self, context: DeviceContext, samples: Samples, *, energies: bool = False) -> ClassScores:
+        """Class scores of samples, and with a rule for several labels those of the nodes."""
         marginals = isinstance(self.rule, Several) and METHODS.traits(self.model.method).label_sets
-        samples = self.samples(inputs, config)
-        return sample_scores(config.context, self.model, samples, energies=energies, marginals=marginals)
+        return sample_scores(context, self.model, samples, energies=energies, marginals=marginals)
 
     def calibrated(self, scores: ClassScores) -> Posterior:
         """Calibrated probabilities from the scores of `scores`."""
