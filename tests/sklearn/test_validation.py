@@ -81,7 +81,7 @@ def test_a_wrong_parameter_is_one_sentence_at_fit_and_not_before(parameters: dic
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"alpha": "a"}, "method 'hier-cos': option alpha: expected a number or none, got 'a'"),
+        ({"alpha": "a"}, "method 'hier-cos': option alpha: expected a number, got 'a'"),
         (
             {"direction": "up"},
             "method 'hier-cos': option direction: expected one of 'leaf', 'uniform', 'root', got 'up'",
