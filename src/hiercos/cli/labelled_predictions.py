@@ -16,6 +16,7 @@ from hiercos.storage import Folder
 
 if TYPE_CHECKING:
     from hiercos.data import Dataset
+    from hiercos.decisions import AnswerRequest
     from hiercos.encoders import DeviceContext, LabelledSamples, ReadConfig
     from hiercos.evaluation import LabelledImages, LabelledPosterior, SampleMetrics, ScoreSet
     from hiercos.model import Classifier
@@ -155,7 +156,7 @@ def model_predictions(  # noqa: PLR0917  # all are needed, and it is called once
         partial(labelled_posterior, *measured, bound.request),
         partial(model_metrics, *measured, bound.request),
         partial(_origin, samples),
-        partial(_set_rows, *measured),
+        partial(_set_rows, *measured, bound.request),
     )
 
 
@@ -206,22 +207,23 @@ def _answered_paths(stored: "Classifier", samples: "Dataset", config: "ReadConfi
     import torch
 
     from hiercos.encoders import LabelledInputs
-    from hiercos.model import sample_scores
 
     tested = LabelledInputs(stored.samples(samples.inputs, config), torch.tensor(samples.labels))
-    nodes = stored.rule(stored.calibrated(sample_scores(config.context, stored.model, tested))).nodes
+    nodes = stored.rule(stored.calibrated(stored.sample_scores(config.context, tested))).nodes
     path = stored.model.taxonomy.path_text
     return np.array([path(node) if node >= 0 else "root" for node in nodes.tolist()])
 
 
-def _set_rows(context: "DeviceContext", stored: "Classifier", data: "LabelledSamples") -> "list[Row]":
+def _set_rows(
+    context: "DeviceContext", stored: "Classifier", data: "LabelledSamples", request: "AnswerRequest"
+) -> "list[Row]":
     """With several labels of a sample, a row of each metric of sets over all samples with labels."""
     from hiercos.model import sample_scores, set_metrics
 
     if data.label_sets is None:
         return []
     count = int((data.label_sets >= 0).any(dim=1).sum())
-    posterior = stored.calibrated(sample_scores(context, stored.model, data, marginals=True))
+    posterior = request.restricted(stored.calibrated(sample_scores(context, stored.model, data, marginals=True)))
     found, unknown = set_metrics(stored.rule, posterior, data.label_sets), float("nan")  # no interval
     return [
         {"metric": name, "value": value, "low": unknown, "high": unknown, "samples": count}

@@ -16,7 +16,7 @@ from hiercos.evaluation.resampling import ClassAverages, bootstrap_interval, sam
 from hiercos.evaluation.score_tables import ScoreSet
 from hiercos.metrics import RESULTS, in_shown_order, metric_spec, suite_names, suite_values
 from hiercos.metrics import functional as HF
-from hiercos.model import Classifier, Scores, ruled_tensors, sample_scores, score_batches, searched_values
+from hiercos.model import Classifier, Scores, ruled_tensors, score_batches, searched_values
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, nodes_of_labels
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def labelled_posterior(
     context: DeviceContext, stored: Classifier, data: LabelledSamples, request: AnswerRequest | None = None
 ) -> LabelledPosterior:
     """Probabilities of a model on labelled samples, over the classes that a request allows."""
-    posterior = stored.calibrated(sample_scores(context, stored.model, data))
+    posterior = stored.calibrated(stored.sample_scores(context, data))
     nodes = nodes_of_labels(data.labels.numpy(), stored.model.taxonomy)
     return LabelledPosterior((request or AnswerRequest()).restricted(posterior), nodes)
 

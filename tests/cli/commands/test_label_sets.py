@@ -161,3 +161,13 @@ def test_the_estimator_has_the_model_and_the_answers_of_the_command(folder: Path
     saved = folder / "estimator"
     estimator.save(saved)
     assert HierarchicalClassifier.load(saved).predict(texts[:20]).tolist() == found
+
+
+def test_evaluate_measures_and_lists_the_answers_of_predict(solved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["evaluate", str(solved), str(solved.parent / "texts.csv"), "--format", "csv", "--confidence", "1"]
+    errors = solved.parent / "errors.csv"
+    assert run([*command, "--within", "ship", "--errors", str(errors)]) == 0
+    rows = {row["metric"]: row["value"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))}
+    assert float(rows["hf1_micro"]) == 0
+    with errors.open(newline="") as file:
+        assert {row["answer"] for row in csv.DictReader(file)} == {"root"}
