@@ -7,7 +7,7 @@ from trees import TOY
 
 FISH = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
 FLAT = {"centroids", "cross-entropy", "cross-entropy-mlp", "flat-committee", "gaussian", "linear-svm", "logistic"}
-FOR_GRAPHS = {"c-hmcnn", "committee", "hier-cos", "path-softmax", "soft-labels", "tree-logistic", *FLAT}
+FOR_GRAPHS = {"c-hmcnn", "committee", "hier-cos", "one-vs-rest", "path-softmax", "soft-labels", "tree-logistic", *FLAT}
 
 
 @pytest.mark.parametrize("name", list(METHODS))

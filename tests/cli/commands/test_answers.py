@@ -222,9 +222,9 @@ def test_hier_cos_explains_by_the_energy_on_each_node(folder: Path, capsys: pyte
     features = np.load(folder / "new.npz")["features"]
     network = Classifier.load(folder / "cos").model.eval()
     with torch.inference_mode():
-        square = network(torch.tensor(features[:1]))[0].square()
+        shares = network(torch.tensor(features[:1]))[0].softmax(dim=0)
     path = [TOY17.names.index(row[level]) for level in LEVELS if row[level]]
-    expected = (square[path] / square.sum()).tolist()
+    expected = shares[path].tolist()
     shown = ", ".join(f"energy on {TOY17.names[node]} {share:.2f}" for node, share in zip(path, expected, strict=True))
     assert row["because"] == f"{shown} (against {row['runner_up']})"
     (why,) = HierarchicalClassifier.load(folder / "cos").explain(features[:1])
