@@ -198,10 +198,11 @@ def write_growth(folder: Path, everything: Dataset, old: Taxonomy, texts: Sequen
 def growth_commands(method: str, folder: Path, seed: int, asked: argparse.Namespace) -> dict[str, list[str]]:
     """Command of each model without its `--out`; the first one's is to be the folder 0."""
     length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
-    effort = ["--effort", "quick"] if "effort" in METHODS.options(method) else []
+    own, words_of = METHODS.options(method), {"effort": ["--effort", "quick"], "width": ["--set", f"width={WIDTH}"]}
+    chosen = [word for name, words in words_of.items() if name in own for word in words]
     settings = [*length, "--device", "cpu", "--seed", str(seed)]
     of_old, of_all = (["--taxonomy", str(folder / f"{name}-tree.json")] for name in ("old", "all"))
-    train = ["--method", method, *effort, "--set", f"width={WIDTH}", *settings, "--memory", str(asked.memory)]
+    train = ["--method", method, *chosen, *settings, "--memory", str(asked.memory)]
     extend = ["extend", str(folder / "0"), str(folder / "new.csv"), *of_all, *settings]
     commands = {
         "old classes alone": ["train", str(folder / "old.csv"), *of_old, *train],

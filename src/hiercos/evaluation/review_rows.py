@@ -35,7 +35,7 @@ class ReviewRow:
     def settles(self, taxonomy: Taxonomy) -> str:
         """What a decision would settle."""
         if self.node >= 0 and not taxonomy.child_counts[self.node]:
-            return f"whether it is {taxonomy.names[self.node]}"
+            return f"whether it is {taxonomy.short_text(self.node)}"
         below = is_at_or_above(np.full((taxonomy.num_classes, 1), self.node), taxonomy.leaves, taxonomy).sum()
         return f"which of {int(below):,} classes"
 

@@ -5,7 +5,7 @@ sparse. A method that trains on dense features gets those of sparse vectors from
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -132,6 +132,7 @@ class Model(nn.Module):
         self._prepare, self._keep_weights, self._contributions = parts.prepare, parts.keep_weights, parts.contributions
         self.search = parts.search
         self.course: int | None = None  # epochs at the constant rate of its training with patience
+        self.learned: Collection[str] = ()  # parameters that an extension took over whole, which take small steps
         self.place = 0  # among the members of a committee
 
     @property

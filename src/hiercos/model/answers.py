@@ -258,13 +258,7 @@ def rounded_values(values: NDArray[np.floating], shown: NDArray[np.bool_] | None
 
 
 def answer_rows(
-    batch: InputBatch,
-    posterior: Posterior,
-    rule: Rule,
-    *,
-    top: int | None = None,
-    explainer: Explainer | None = None,
-    level_confidences: bool = False,
+    batch: InputBatch, posterior: Posterior, rule: Rule, *, top: int | None = None, **shown: Any
 ) -> list[Answer]:
     """The answer to each input of a batch as a dict, a row of `answer_columns`, as in the JSON of `hiercos predict`.
 
@@ -273,16 +267,13 @@ def answer_rows(
         posterior: probabilities of the inputs.
         rule: decision rule that chooses the answers.
         top: number of classes to list as `top`, a list of dicts, the answer of rules for classes first; None for none.
-        explainer: see `answer_columns`.
-        level_confidences: see `answer_columns`.
+        **shown: further arguments of `answer_columns`.
     """
-    answers = _table_rows(
-        answer_columns(batch, posterior, rule, explainer=explainer, level_confidences=level_confidences)
-    )
+    answers = _table_rows(answer_columns(batch, posterior, rule, **shown))
     if top is None:
         return answers
     listed: dict[int, list[Answer]] = {answer["row"]: [] for answer in answers}
-    for each in _table_rows(answer_columns(batch, posterior, rule, top=top, level_confidences=level_confidences)):
+    for each in _table_rows(answer_columns(batch, posterior, rule, top=top, **shown)):
         listed[each["row"]].append({name: value for name, value in each.items() if name not in IDENTIFYING_COLUMNS})
     return [{**answer, "top": listed[answer["row"]]} for answer in answers]
 

@@ -4,7 +4,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from hiercos.decisions import (
 )
 from hiercos.errors import HiercosWarning
 from hiercos.model.answers import answer_rows
-from hiercos.model.explain import Answer, Contributed, Pairs
+from hiercos.model.explain import Answer, Comparisons
 from hiercos.taxonomy import Floats, Taxonomy
 
 Config = TypeVar("Config")
@@ -110,6 +110,9 @@ class BaseClassifier(ABC, Generic[Config]):
     rule: Rule  # decision rule of the answers
     # chains of the samples that were set aside for the targets of back-off; None if there are none
     calibration: HeldOutChains | None
+    no_reasons: ClassVar[str] = (
+        "the scores of this method are no sums over what it reads"  # why `explanations` has none
+    )
 
     @property
     @abstractmethod
@@ -224,8 +227,8 @@ class BaseClassifier(ABC, Generic[Config]):
     def contributions(
         self,
         inputs: Inputs,  # noqa: ARG002  # none are read
-        pairs: Sequence[Pairs],  # noqa: ARG002
-    ) -> list[Contributed] | None:
+        compared: Comparisons,  # noqa: ARG002
+    ) -> list[tuple[Sequence[str], Floats]] | None:
         """Contributions of words or columns to the log-odds of pairs of classes; None if scores are no sums of them."""
         return None
 

@@ -26,7 +26,7 @@ from hiercos.encoders import (
 from hiercos.errors import DataError
 from hiercos.methods import METHODS, Comparison, Model, SparseMatrix
 from hiercos.model.base import BaseClassifier, ClassScores
-from hiercos.model.explain import Contributed, Pairs
+from hiercos.model.explain import Comparisons
 from hiercos.model.memory import Memory
 from hiercos.model.persistence import FilesInMemory, files_in_memory, loaded_parts, model_files, save_model
 from hiercos.model.scoring import node_scores, sample_scores, stacked_features
@@ -129,24 +129,25 @@ class Classifier(BaseClassifier[ReadConfig]):
 
     @torch.no_grad()
     def contributions(
-        self, inputs: Inputs, pairs: Sequence[Pairs], names: Sequence[str] | None = None
-    ) -> list[Contributed] | None:
+        self, inputs: Inputs, compared: Comparisons, names: Sequence[str] | None = None
+    ) -> list[tuple[Sequence[str], Floats]] | None:
         """Contributions of words and columns to the log-odds of pairs of classes.
 
         Args:
             inputs: M inputs.
-            pairs: pairs of classes for some of them.
+            compared: pairs of classes for some of them, row by row.
             names: names of the columns of vectors; "feature 1" and so on by default.
 
         Returns:
-            The contributions to each pair; None if the method's scores are no sums over words or columns.
+            Words or columns with the contribution of each, for each pair; None if the scores are no sums over them.
         """
         encoder = self.encoder.tfidf if isinstance(self.encoder, JoinedEncoder) else self.encoder
         encoder = None if inputs.kind == "vectors" else encoder  # which may be features of the backbone
         if encoder is not None and not isinstance(encoder, TfidfEncoder | ColumnEncoder):
             return None
-        found = []
-        for row, classes, rivals in pairs:
+        found: list[tuple[Sequence[str], Floats]] = []
+        for row in np.unique(compared.rows).tolist():
+            classes, rivals = (each[compared.rows == row] for each in compared[2:])
             if encoder is None:
                 (vector,), shares = inputs.values([row]), None
                 parts = [
@@ -159,10 +160,11 @@ class Classifier(BaseClassifier[ReadConfig]):
             if (weights := self.model.contributions(given)) is None:
                 return None
             table = weights.double().cpu().numpy() / self.temperature  # (P, E)
-            table, parts = (
-                (table, [parts[column] for column in columns]) if shares is None else (table @ shares[columns], parts)
-            )
-            found.append(Contributed(parts, table))
+            if shares is None:
+                parts = [parts[column] for column in columns]
+            else:
+                table = table @ shares[columns]
+            found += [(parts, own) for own in table]
         return found
 
     def node_scores(self, rows: Source, config: ReadConfig | None = None) -> Iterator[tuple[InputBatch, Floats]] | None:

@@ -14,25 +14,6 @@ MOST_REASONS, MOST_SHOWN = 5, 3  # named for a node, and of them in a line
 UNAVAILABLE = "unavailable"  # reasons of a method whose scores are no sums over what it reads
 
 
-class Pairs(NamedTuple):
-    """P pairs of a class and a rival for one input."""
-
-    row: int
-    classes: IntArray  # (P,)
-    rivals: IntArray  # (P,)
-
-
-class Contributed(NamedTuple):
-    """What the K parts of an input, such as its words, add to the log-odds of P pairs of classes."""
-
-    parts: Sequence[str]
-    weights: Floats  # (P, K)
-
-
-# From inputs and pairs of classes to the contributions of each input's parts; None if there are none.
-Explainer: TypeAlias = Callable[[Inputs, Sequence[Pairs]], list[Contributed] | None]
-
-
 class Comparisons(NamedTuple):
     """Q nodes of the paths of answers, each with the likeliest class in it and the likeliest one outside."""
 
@@ -40,6 +21,11 @@ class Comparisons(NamedTuple):
     nodes: IntArray  # (Q,)
     classes: IntArray  # (Q,)
     rivals: IntArray  # (Q,)
+
+
+# From inputs and comparisons to the parts of an input, such as its words, and what each adds to the log-odds of the two
+# classes, for each comparison; None if there are none.
+Explainer: TypeAlias = Callable[[Inputs, Comparisons], list[tuple[Sequence[str], Floats]] | None]
 
 
 def nodes_down_to(node: int, taxonomy: Taxonomy) -> Sequence[int]:
@@ -97,10 +83,7 @@ def explanations(
     """
     taxonomy = posterior.taxonomy
     compared = comparisons(posterior, [nodes_down_to(node, taxonomy) for node in decision.nodes.tolist()])
-    if posterior.energies is not None:
-        reasons: list[Answer] | None = [_energy(value) for value in posterior.energies[compared[:2]].tolist()]
-    else:
-        reasons = None if explainer is None else _reasons(inputs, posterior, compared, explainer)
+    reasons = _reasons(inputs, posterior, compared, explainer)
     steps: list[list[Answer]] = [[] for _ in range(len(decision))]
     for row, node, _, rival, reason in zip(*(each.tolist() for each in compared), reasons or (), strict=False):
         against = taxonomy.short_text(int(taxonomy.leaves[rival]))
@@ -119,26 +102,24 @@ def explanations(
     ]
 
 
-def _reasons(inputs: Inputs, posterior: Posterior, compared: Comparisons, explainer: Explainer) -> list[Answer] | None:
-    """Features and rest of each comparison; None without contributions."""
-    rows, _, own, rivals = compared
-    of_rows = [np.flatnonzero(rows == row) for row in np.unique(rows)]
-    pairs = [Pairs(int(rows[places[0]]), own[places], rivals[places]) for places in of_rows]
-    if (contributed := explainer(inputs, pairs)) is None:
+def _reasons(
+    inputs: Inputs, posterior: Posterior, compared: Comparisons, explainer: Explainer | None
+) -> list[Answer] | None:
+    """Features of each comparison, and the rest where they are contributions; None without any."""
+    rows, nodes, own, rivals = compared
+    if posterior.energies is not None:
+        shares = posterior.energies[rows, nodes].tolist()
+        return [{"features": [{"feature": "energy", "weight": round(share, 6)}]} for share in shares]
+    if explainer is None or (contributed := explainer(inputs, compared)) is None:
         return None
     totals = posterior.logs[rows, own] - posterior.logs[rows, rivals]
-    values = [(parts, weights) for parts, table in contributed for weights in table]
-    return [_reason(total, parts, weights) for total, (parts, weights) in zip(totals, values, strict=True)]
+    return [_reason(total, *each) for total, each in zip(totals, contributed, strict=True)]
 
 
 def _reason(total: float, parts: Sequence[str], weights: Floats) -> Answer:
     most = [place for place in np.argsort(-weights, kind="stable")[:MOST_REASONS] if weights[place] > 0]
     features = [{"feature": parts[place], "weight": round(float(weights[place]), 6)} for place in most]
     return {"features": features, "rest": round(float(total - weights[most].sum()), 6)}
-
-
-def _energy(share: float) -> Answer:
-    return {"features": [{"feature": "energy", "weight": round(share, 6)}]}
 
 
 def _line(steps: Sequence[Answer], *, quoted: bool) -> str:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,7 @@ class OnnxModel(BaseClassifier[InferenceConfig]):
     session: Any  # inference session of onnxruntime
     description: OnnxDescription  # description read from the file's metadata
     source: str = "the ONNX model"  # name of the model in messages
+    no_reasons: ClassVar[str] = "an ONNX file does not keep what its scores are sums of; the folder of the model may"
 
     @property
     def taxonomy(self) -> Taxonomy:

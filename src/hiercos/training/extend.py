@@ -118,6 +118,7 @@ def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
         for dim in reversed(growing_dims):  # the first dimension last, where the new weights have the final shape
             weights[name] = axes[weights[name].shape[dim]].expanded(weights[name], dim, fresh)
     grown.load_state_dict(weights)
+    grown.learned = {name for name, value in model.named_parameters() if value.shape == weights[name].shape}
     return grown
 
 

@@ -14,7 +14,7 @@ from torch import nn
 from hiercos.methods import Model
 from hiercos.training.settings import Settings
 
-BACKBONE_SHARE = 0.1  # learning rate of the backbone over that of the head, as published
+TRAINED_SHARE = 0.1  # learning rate of trained weights over that of new ones, as published for backbones
 WARM_UP = 0.1  # share of the steps in which the rate of "one-cycle" rises
 DECAY = 0.5  # epochs of the decay of "plateau" over those before it
 
@@ -78,13 +78,14 @@ def make_optimizer(
 
 
 def parameter_groups(model: Model, config: Settings) -> list[dict[str, Any]]:
-    """Parameter groups of the head and of a trained backbone, each with its share of the learning rate."""
-    if model.backbone is None:
-        return [{"params": list(model.parameters()), "share": 1.0}]
-    inside = list(model.backbone.parameters())
+    """Parameter groups of new weights, and of a trained backbone or layer, each with its share of the learning rate."""
+    inside = [weight for name, weight in model.named_parameters() if name in model.learned]
+    inside += [] if model.backbone is None else list(model.backbone.parameters())
     known = set(map(id, inside))
     outside = [weight for weight in model.parameters() if id(weight) not in known]
-    share = BACKBONE_SHARE
+    if not inside:
+        return [{"params": outside, "share": 1.0}]
+    share = TRAINED_SHARE
     if config.backbone_learning_rate is not None:
         share = config.backbone_learning_rate / config.peak
     return [{"params": outside, "share": 1.0}, {"params": inside, "share": share}]

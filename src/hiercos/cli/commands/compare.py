@@ -18,6 +18,7 @@ from hiercos.errors import DataError
 if TYPE_CHECKING:
     from hiercos.data import Dataset
     from hiercos.records import Record
+    from hiercos.report import Recommendation, Statement
 
 
 FLAT_METHODS, TREE_METHODS = ("cross-entropy", "cross-entropy-mlp"), ("hier-cos", "committee")  # compared by default
@@ -196,7 +197,7 @@ def compare(
     device_options.check_names()
     inputs.check_name()
     training.settings_of(variants.names(""), device_options.precision)
-    from hiercos.benchmark import Entry, Tuning, learning_curves
+    from hiercos.benchmark import Entry, Tuning, learning_curves, ship_model
     from hiercos.benchmark import compare as run_grid
     from hiercos.cli.display.progress import observer
     from hiercos.report import learning_curve_results
@@ -219,22 +220,20 @@ def compare(
         with observer(list(chosen), seeds=seeds * max(1, len(points)), trials=search.tune) as display:
             how: dict[str, Any] = {"jobs": jobs, "observer": display}
             if points:
-                grid = [(shots, entries) for shots in points]
-                records = learning_curves(fabric, features, grid, runs, out, **how)
+                records = learning_curves(fabric, features, [(shots, entries) for shots in points], runs, out, **how)
             else:
                 tuning = Tuning(search.tune) if search.tune else None
                 records = run_grid(fabric, features, entries, runs, out, tuning=tuning, **how)
         if fabric.is_global_zero and points:
             shown.show(learning_curve_results(records), out)
         elif fabric.is_global_zero:
-            print_tuning(records)
             advised, spread = recommended(records, dataset, out, search.ship_for)
             command = command_statement(advised.record, data, training.backbone, columns, inputs, device_options)
-            found: dict[str, Any] = {"advice": [*advised.statements, command], "recommended": advised.variant.name}
-            found |= {"recommended_seed": advised.record.seed, "row_spread": spread}
-            _show(records, reference, out, shown, **found)
+            told: dict[str, Any] = {"reference": reference, "row_spread": spread}
+            _show(records, advised, command=command, out=out, shown=shown, **told)
             if search.ship is not None:
-                _ship(advised.record, out, search.ship)
+                ship_model(advised.record, out, search.ship)
+                say(f"The model {advised.record.name} of seed {advised.record.seed} is in {search.ship}.")
 
 
 def flat_baseline(dataset: "Dataset", backbone: str | None) -> str:
@@ -266,34 +265,42 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
     say(*learnable_notes(dataset, methods))
 
 
-def _show(records: "list[Record]", reference: str | None, out: Path, shown: ResultOptions, **found: Any) -> None:
+def _show(
+    records: "list[Record]",
+    advised: "Recommendation",
+    *,
+    command: "Statement",
+    out: Path,
+    shown: ResultOptions,
+    **others: Any,
+) -> None:
     """Write the results in every format, with the analysis of the recommended variant, and print them.
 
     Args:
         records: records of all runs.
-        reference: name of the variant that the others are compared with; None for the usual one.
+        advised: recommended variant.
+        command: statement with the command that trains it.
         out: folder of the comparison.
         shown: options of the output.
-        **found: further arguments of `comparison_results`.
+        **others: further arguments of `comparison_results`.
     """
     from hiercos.benchmark import ReportSource
     from hiercos.records import RUNS
     from hiercos.report import comparison_results
 
-    results = comparison_results(records, reference=reference, **found)
+    print_tuning(records)
+    results = comparison_results(
+        records,
+        advice=[*advised.statements, command],
+        recommended=advised.variant.name,
+        recommended_seed=advised.record.seed,
+        **others,
+    )
     flat = results.sections[0].reference
     source = ReportSource(
         out, records, results.recommended, results.recommended_seed, reference=flat.name if flat else ""
     )
     shown.show(results, out, source.analysis())
     compared = {record.method for record in records}
-    if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
-        say(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.")
-
-
-def _ship(record: "Record", out: Path, folder: Path) -> None:
-    """Copy the model of a record from the folder of a comparison."""
-    from hiercos.benchmark import ship_model
-
-    ship_model(record, out, folder)
-    say(f"The model {record.name} of seed {record.seed} is in {folder}.")
+    if earlier := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
+        say(f"Earlier runs of {', '.join(earlier)} in {out / RUNS} are not part of these results.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.display.output import TableFormat, check_format
-from hiercos.cli.display.progress import checking_lines, row_progress
+from hiercos.cli.display.progress import row_progress
 from hiercos.cli.options import common as options
 from hiercos.cli.options.common import LoadOptions, check_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DataOptions, DeviceOptions, OptionError, grouped, say
@@ -61,30 +61,26 @@ def extend(
     device_options.check_names()
     training.check()
     check_model_folder(model)  # before torch is imported
-    DataOptions(taxonomy=taxonomy).check(data)
+    labelled = DataOptions(**asdict(columns), taxonomy=taxonomy)
+    labelled.check(data)
     from hiercos.cli.display.progress import training_callback
     from hiercos.cli.display.tables import print_records
-    from hiercos.data import completed, load_dataset, with_corrections
     from hiercos.encoders import ReadConfig
     from hiercos.taxonomy import open_taxonomy
     from hiercos.training import extension_settings, forgetting_notes, grown_features, growth_accuracy, learnable_notes
     from hiercos.training import train as train_model
 
-    stored, tree = loading.load(model), open_taxonomy(taxonomy)
-    change = _change(stored.model.taxonomy, tree, crosswalk)
+    stored = loading.load(model)
+    change = _change(stored.model.taxonomy, open_taxonomy(taxonomy), crosswalk)
     _report_change(change, taxonomy)
     kept = _chosen_memory(stored, memory, model)
     per_class = 0 if kept is None else memory or _most_remembered(kept)
     _check_kept(training.given, stored)
     given = training.settings_of([stored.model.method], device_options.precision)[stored.model.method]
     settings = extension_settings(stored, replace(given, memory=per_class))
-    found = load_dataset(
-        data, taxonomy=tree, columns=stored.columns, **asdict(columns), callback=checking_lines(), purpose="extend"
-    )
-    dataset = completed(found, targets=settings.targets)
-    if corrections is not None:
-        dataset = with_corrections(dataset, corrections)
-    say(*dataset.notes, *learnable_notes(dataset, [settings.method]))
+    targets, kinds = settings.targets, stored.columns
+    dataset = labelled.read(data, purpose="extend", targets=targets, corrections=corrections, columns=kinds)
+    say(*learnable_notes(dataset, [settings.method]))
     with device_options.processes() as fabric:
         reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))
         features = grown_features(stored, dataset, change, kept, reading)

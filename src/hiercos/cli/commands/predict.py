@@ -20,9 +20,9 @@ from hiercos.cli.options.common import LoadOptions, check_target
 from hiercos.cli.options.groups import DeviceOptions, InputOptions, OptionError, check_option, grouped, say
 
 if TYPE_CHECKING:
-    from hiercos.data import InputBatch
+    from hiercos.data import InputBatch, Source
     from hiercos.decisions import Posterior, Rule
-    from hiercos.model import AnswerColumns, Explainer
+    from hiercos.model import AnswerColumns, BaseClassifier, Explainer
 
 
 PROBABILITIES = ("nodes", "levels")
@@ -175,7 +175,7 @@ def predict(
     answers.check(model)  # before torch is imported
     reading = columns.settings()
     from hiercos.data import read_inputs
-    from hiercos.model import IN_JSON_ALONE, UNAVAILABLE, node_value_columns
+    from hiercos.model import UNAVAILABLE
 
     opened, config = open_model(model, device_options, loading, batch_size=batch_size, workers=workers)
     if chosen == FIFTYONE and opened.kind != "images":
@@ -186,40 +186,46 @@ def predict(
     given = {**reading, "columns": opened.columns, "read_elsewhere": [by_row.within_column or ""]}
     unlabelled = read_inputs(inputs, kind=kind, **given, callback=checking_lines())
     say(*unlabelled.notes)
-    counting = counting_rows(opened.kind, "predicting", unlabelled.count)
-    counts, is_counted = Counter[int | None](), table.counts_levels(bound.rule)
-    unexplained: set[str] = set()
+    counts, unexplained = _write_answers(opened, config, unlabelled, bound, table)
+    say(*counts_sentence(counts))
+    if unexplained:
+        say(f"--explain: there are no reasons ({UNAVAILABLE}), because {opened.no_reasons}.")
+
+
+def _write_answers(
+    opened: "BaseClassifier[Any]", config: Any, inputs: "Source", bound: BoundRequest, table: AnswerTableOptions
+) -> tuple[Counter[int | None], bool]:
+    """Write the answers to all inputs, batch by batch.
+
+    Returns:
+        Number of answers at each level, see `level_counts`, and whether reasons were asked for that there are not.
+    """
+    from hiercos.model import IN_JSON_ALONE, UNAVAILABLE, node_value_columns
+
+    chosen = chosen_format(table.format, table.output, "csv")
+    counts, unexplained = Counter[int | None](), set[str]()
+    counting = counting_rows(opened.kind, "predicting", inputs.count)
     writing = streamed(chosen, table.output, csv_safe=table.csv_safe, in_blocks=table.explain)
     with counting as advance, writing as write_columns:
         write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
-            for change in bound.changes:
-                posterior = change(posterior, batch.numbers)
-            found = table.columns(batch, posterior, bound.rule, opened.contributions)
+            found = table.columns(batch, bound.changed(posterior, batch.numbers), bound.rule, opened.contributions)
             unexplained.update({UNAVAILABLE}.intersection(found.get("because", ())))
-            if chosen != "json":
-                found = {name: values for name, values in found.items() if name not in IN_JSON_ALONE}
-            if is_counted:
+            if table.counts_levels(bound.rule):
                 counts.update(level_counts(found))
-            write(batch, found)
+            write(batch, {name: found[name] for name in found if chosen == "json" or name not in IN_JSON_ALONE})
             advance(len(posterior))
 
-        if table.of_nodes and (scored := opened.node_scores(unlabelled, config)) is not None:
+        if table.of_nodes and (scored := opened.node_scores(inputs, config)) is not None:
             for batch, values in scored:
                 write(batch, node_value_columns(batch, values, opened.taxonomy))
                 advance(len(values))
-            return
+            return counts, False
         with in_background(answer) as answer_later:  # while the network computes the next batch
-            for batch, posterior in opened.batches(unlabelled, config, energies=table.explain):
+            for batch, posterior in opened.batches(inputs, config, energies=table.explain):
                 answer_later(batch, posterior)
-    say(*counts_sentence(counts))
-    if unexplained:
-        has_parts = "an ONNX file does not keep what its scores are sums of; the folder of the model may"
-        why = (
-            has_parts if model.suffix.lower() == ".onnx" else "the scores of this method are no sums over what it reads"
-        )
-        say(f"--explain: there are no reasons ({UNAVAILABLE}), because {why}.")
+    return counts, bool(unexplained)
 
 
 def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[InputBatch, AnswerColumns], None]":

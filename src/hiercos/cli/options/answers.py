@@ -221,6 +221,12 @@ class BoundRequest:
     rule: "Rule"  # rule to answer by
     changes: "Sequence[Change]" = ()  # changes of a posterior in turn: to the allowed classes, and by the row weights
 
+    def changed(self, posterior: "Posterior", numbers: "Sequence[int]") -> "Posterior":
+        """The posterior of a batch after all changes; `numbers` are the rows of its inputs."""
+        for change in self.changes:
+            posterior = change(posterior, numbers)
+        return posterior
+
     @classmethod
     def of(
         cls,

@@ -150,6 +150,7 @@ class DataOptions(ColumnOptions):
         test: bool = True,
         targets: bool = False,
         corrections: Path | None = None,
+        **others: Any,
     ) -> "Dataset":
         """Read the data set, and complete its split; notes about it go to stderr.
 
@@ -159,17 +160,18 @@ class DataOptions(ColumnOptions):
             test: whether to choose test samples, too, if the data have no split.
             targets: whether to set samples aside for the targets of back-off.
             corrections: file of decisions whose rows are learned from; None for none.
+            **others: further arguments of `load_dataset`, in place of these options.
         """
         from hiercos.cli.display.progress import checking_lines
         from hiercos.data import column_kinds, completed, degenerate_notes, load_dataset, with_corrections
 
         columns = None if self.columns is None else column_kinds(self.columns)
-        given = {**dataclasses.asdict(self), "columns": columns}
+        given = {**dataclasses.asdict(self), "columns": columns, **others}
         found = load_dataset(source, **given, callback=checking_lines(), purpose=purpose, test=test)
         dataset = completed(found, test=test, targets=targets)
         if corrections is not None:
             dataset = with_corrections(dataset, corrections)
-        say(*dataset.notes, *degenerate_notes(dataset))
+        say(*dataset.notes, *(() if purpose == "extend" else degenerate_notes(dataset)))
         return dataset
 
 

@@ -34,6 +34,9 @@ function path(node) {
 }
 
 const pathText = node => (node < 0 ? "(cannot say)" : path(node).map(each => data.names[each]).join(" > "));
+const named = new Map();
+data.names.forEach(name => named.set(name, (named.get(name) || 0) + 1));
+const shortText = node => (node < 0 || named.get(data.names[node]) > 1 ? pathText(node) : data.names[node]);
 
 function colour(ramp, share) {
   const place = Math.min(Math.max(share, 0), 1) * (ramp.length - 1), start = Math.min(Math.floor(place), ramp.length - 2);
@@ -199,7 +202,7 @@ function sampleTable(samples) {
     const shown = input(sample);
     const inputs = hasInputs ? [element("td", { class: "wide" }, shown ? inputNode(shown) : "–")] : [];
     body.append(element("tr", {}, element("td", {}, String(data.rows[sample] + 1)), ...inputs,
-      element("td", { class: "wide" }, data.names[data.leaves[data.labels[sample]]]), element("td", { class: "wide" }, pathText(data.answers[sample])),
+      element("td", { class: "wide" }, shortText(data.leaves[data.labels[sample]])), element("td", { class: "wide" }, pathText(data.answers[sample])),
       element("td", {}, percent(data.probabilities[sample]))));
   }
   const head = element("tr", {}, ...["test row", ...(hasInputs ? ["input"] : []), "true", "answer", "probability"].map(text => element("th", { scope: "col", class: ["input", "true", "answer"].includes(text) ? "wide" : "" }, text)));
@@ -304,7 +307,7 @@ function classRows() {
   return data.leaves.map((leaf, label) => {
     const [node, count] = [...wrong[label]].reduce((most, each) => (each[1] > most[1] ? each : most), [null, 0]);
     return { leaf, name: pathText(leaf), support: data.support[leaf], accuracy: data.accuracy[leaf], severity: data.severity[leaf], gain: data.gain[leaf],
-      confused: count ? `${node < 0 ? "(cannot say)" : data.names[node]} (${count})` : "" };
+      confused: count ? `${shortText(node)} (${count})` : "" };
   });
 }
 
@@ -325,7 +328,7 @@ function showClasses() {
       return isNumber(a[key]) && isNumber(b[key]) ? direction * (a[key] - b[key]) : isNumber(b[key]) - isNumber(a[key]);
     });
     body.replaceChildren(...chosen.slice(0, most).map(row => {
-      const button = element("button", { type: "button", "aria-label": "show " + data.names[row.leaf] + " in the tree" }, "show");
+      const button = element("button", { type: "button", "aria-label": "show " + shortText(row.leaf) + " in the tree" }, "show");
       button.addEventListener("click", () => { icicle.zoomed = data.parents[row.leaf]; activate(row.leaf, false); document.getElementById("section-the-tree").scrollIntoView(); });
       const cells = [row.support, percent(row.accuracy), MEASURES.severity.text(row.severity), ...(data.reference ? [MEASURES.gain.text(row.gain)] : [])];
       return element("tr", {}, classCell(row.leaf), ...cells.map(text => element("td", {}, String(text))), element("td", { class: "wide" }, row.confused), element("td", { class: "on-screen" }, button));
@@ -357,7 +360,7 @@ function connectIcicle() {
   for (const name of ["measure", "width"]) document.getElementById(name).addEventListener("change", event => { icicle[name] = event.target.value; drawIcicle(); });
   document.getElementById("whole").addEventListener("click", () => { icicle.zoomed = -1; drawIcicle(); });
   document.getElementById("find").addEventListener("change", event => {
-    const wanted = event.target.value.trim().toLowerCase(), node = data.names.findIndex(name => name.toLowerCase().includes(wanted));
+    const wanted = event.target.value.trim().toLowerCase(), node = data.names.findIndex((_, each) => pathText(each).toLowerCase().includes(wanted));
     if (wanted && node >= 0) { icicle.zoomed = data.parents[node]; activate(node, false); }
     else if (wanted) document.getElementById("node").replaceChildren(element("p", { role: "status" }, `No node contains “${event.target.value}”.`));
   });
