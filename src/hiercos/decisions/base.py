@@ -277,10 +277,10 @@ class NodeRule(Rule):
         return Decision(nodes, probabilities, values, self.criterion, posterior.taxonomy)
 
 
-def check_order(rule: Rule, posterior: Posterior) -> None:
-    """Raise a `RuleError` for a rule that needs all classes of a posterior that has too many."""
-    if isinstance(posterior, SearchedPosterior) and isinstance(rule, ClassRule) and not rule.by_probability:
-        count = posterior.taxonomy.num_classes
+def check_order(rule: Rule, taxonomy: Taxonomy) -> None:
+    """Raise a `RuleError` for a rule that needs the probabilities of all classes, where they are searched for."""
+    if isinstance(rule, ClassRule) and not rule.by_probability:
+        count = taxonomy.num_classes
         raise RuleError(f"rule {rule.name!r} orders all {count:,} classes: expected none, auto or back-off")
 
 

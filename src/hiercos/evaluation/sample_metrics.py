@@ -91,7 +91,7 @@ def _searched_values(
 ) -> FloatArray:
     """See `searched_values`; a rule that orders the classes otherwise is refused."""
     posterior = labelled_posterior(context, stored, data, request).posterior
-    check_order(stored.rule, posterior)
+    check_order(stored.rule, posterior.taxonomy)
     assert isinstance(posterior, SearchedPosterior)
     values: FloatArray = searched_values(posterior, data.labels.cpu()).numpy()
     return values

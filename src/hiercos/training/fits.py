@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from hiercos import storage
-from hiercos.decisions import Rule
+from hiercos.decisions import Rule, check_order
 from hiercos.decisions import rule as named_rule
 from hiercos.encoders import random_state_kept
 from hiercos.methods import MANY_CLASSES, METHODS, Model, folds
@@ -111,6 +111,9 @@ class Run:
         course: int | None = None,
     ) -> RunProgress:
         """Train a model on the training split; its checkpoints are in a folder of their own, but for the first fit."""
+        if model.searches:  # before hours of training, at whose end the rules are measured
+            for rule in self.rules.values():
+                check_order(rule, model.taxonomy)
         folder, identity = self.folder, {} if self.folder is None else self.identity
         if folder is not None and name:
             folder, identity = folder / MEMBERS / name.replace(" ", "-"), {**identity, "part": name}

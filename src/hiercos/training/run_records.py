@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from hiercos import storage
-from hiercos.decisions import ROWS_AT_ONCE, Posterior, Rule, SearchedPosterior, Several, check_order
+from hiercos.decisions import ROWS_AT_ONCE, Posterior, Rule, SearchedPosterior, Several
 from hiercos.methods import METHODS
 from hiercos.metrics import AVERAGE_PRECISION, SuiteSums, suite_names, suite_values
 from hiercos.model import Classifier, evaluate_scores, ruled_tensors, set_metrics, stored_calibration
@@ -169,7 +169,6 @@ def ruled_record(
     Returns:
         Record, and HOPS of each test sample, shape (M,), nan for one that is labelled with an inner node.
     """
-    check_order(rule, posterior)
     if isinstance(posterior, SearchedPosterior):  # all its rules have the order of the probabilities
         return replace(record, rule=rule.name, fitted_rule=rule.to_dict(), temperature=temperature), np.empty(0)
     taxonomy, true, rows = posterior.taxonomy, torch.as_tensor(labels), [np.empty(0)]

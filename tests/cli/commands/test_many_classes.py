@@ -110,3 +110,12 @@ def test_the_estimator_gives_the_probabilities_of_sparse_and_dense_vectors(monke
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     np.testing.assert_array_equal(classifier.predict_proba(csr_matrix(vectors[:20])), probabilities)
     assert classifier.predict_node_proba(vectors[:2]).shape == (2, taxonomy.num_nodes)
+
+
+def test_a_rule_that_orders_all_classes_is_refused_before_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many(monkeypatch)
+    monkeypatch.delattr("hiercos.training.fits.fit")
+    assert run(["train", DATA, "--rule", "crm", "--device", "cpu", "--out", str(tmp_path / "m")]) == 2
+    assert "rule 'crm' orders all 33 classes" in capsys.readouterr().err
