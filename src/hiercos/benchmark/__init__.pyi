@@ -1,5 +1,5 @@
 from .compare import Entry as Entry
-from .compare import check_one_label_each as check_one_label_each
+from .compare import check_comparable as check_comparable
 from .compare import check_shipping as check_shipping
 from .compare import compare as compare
 from .compare import ship_model as ship_model

@@ -12,6 +12,7 @@ from hiercos.benchmark.tune import Tuning, tune
 from hiercos.data import Dataset
 from hiercos.decisions import rule, rule_from_dict
 from hiercos.errors import DataError, FaultsError
+from hiercos.methods import MANY_CLASSES
 from hiercos.model import Classifier
 from hiercos.records import RECORD_FILE, RUNS, Record, read_records, records_json
 from hiercos.training import LOG, SCORES, AnyFeatures, Settings
@@ -28,14 +29,19 @@ class Entry:
     rules: tuple[str, ...] = ("none",)
 
 
-def check_one_label_each(dataset: Dataset) -> None:
-    """Raise a `DataError` if training samples have several labels, for which a comparison has no metric."""
+def check_comparable(dataset: Dataset) -> None:
+    """Raise a `DataError` for several labels of a sample, which have other metrics, or too many classes to order."""
+    if (count := dataset.taxonomy.num_classes) >= MANY_CLASSES:
+        raise DataError(
+            f"{dataset.name}: a comparison orders all classes, of which it expects fewer than {MANY_CLASSES:,}, got "
+            f"{count:,}; hiercos train and hiercos evaluate look for the likeliest ones"
+        )
     if dataset.label_sets is not None:
         sets = dataset.label_sets[dataset.training_rows]
         several = int(((sets >= 0).sum(axis=1) > 1).sum())
         raise DataError(
             f"{several} of {len(sets)} training samples have several labels: a comparison expects one of each; "
-            "hiercos train and hiercos evaluate measure average precision"
+            "hiercos train and hiercos evaluate measure their sets"
         )
 
 
@@ -66,7 +72,7 @@ def compare(
         The records, ordered by method, then rule, then seed.
     """
     dataset = features.dataset
-    check_one_label_each(dataset)
+    check_comparable(dataset)
     rows = dataset.training_rows
     settings = [entry.settings.resolved(len(rows), trains_backbone=features.fine_tunes) for entry in entries]
     about: list[dict[str, Any]] = [{} for _ in entries]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hiercos.benchmark.compare import Entry, check_one_label_each, records_by_rule
+from hiercos.benchmark.compare import Entry, check_comparable, records_by_rule
 from hiercos.benchmark.parallel import Observer, Task
 from hiercos.data import Dataset
 from hiercos.records import Record
@@ -83,7 +83,7 @@ def learning_curves(
     Returns:
         The records, ordered by shots, method, rule and seed; `record.data["shots"]` is the number of shots, or "all".
     """
-    check_one_label_each(features.dataset)
+    check_comparable(features.dataset)
     tasks = [
         Task(
             entry.settings.method,

@@ -68,8 +68,8 @@ class SearchedPosterior(Posterior):
         count = self.taxonomy.num_classes
         if len(self) * count > MOST_PROBABILITIES:
             raise PosteriorError(
-                f"{len(self):,} rows of {count:,} classes: expected what the likeliest classes tell (rules none, auto "
-                "and back-off), not the probabilities of all classes"
+                f"{len(self):,} rows of {count:,} classes are too many for the probabilities of all classes: expected "
+                "predict or evaluate under the rule none, auto or back-off, which look for the likeliest ones"
             )
         classes, logs = self.best(count)
         found = np.zeros((len(self), count))

@@ -1,12 +1,14 @@
 """A tree of many classes through train, predict and evaluate: the same answers as with the scores of all classes."""
 
 import csv
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+import hiercos.benchmark.compare  # noqa: F401  # for its name below
 from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.cli.app import run
 from hiercos.data import load_dataset
@@ -43,7 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def many(patch: pytest.MonkeyPatch) -> None:
     """Count the classes of the data as many."""
-    for module in (model_module, fits_module, settings_module):
+    compare_module = sys.modules["hiercos.benchmark.compare"]
+    for module in (compare_module, model_module, fits_module, settings_module):
         patch.setattr(module, "MANY_CLASSES", 20)
 
 
@@ -119,3 +122,11 @@ def test_a_rule_that_orders_all_classes_is_refused_before_the_training(
     monkeypatch.delattr("hiercos.training.fits.fit")
     assert run(["train", DATA, "--rule", "crm", "--device", "cpu", "--out", str(tmp_path / "m")]) == 2
     assert "rule 'crm' orders all 33 classes" in capsys.readouterr().err
+
+
+def test_a_comparison_refuses_many_classes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many(monkeypatch)
+    assert run(["compare", DATA, "--methods", "siblings", "--out", str(tmp_path / "out")]) == 2
+    assert "a comparison orders all classes, of which it expects fewer than" in capsys.readouterr().err

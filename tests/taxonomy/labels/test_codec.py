@@ -207,3 +207,9 @@ def test_labels_that_look_like_paths_of_another_program_are_warned_about(sign: s
 )
 def test_other_labels_are_flat_without_a_warning(labels: list[object]) -> None:
     assert label_codec(np.array(labels), None).flat
+
+
+def test_sets_of_labels_may_be_in_an_array() -> None:
+    given = np.empty(2, dtype=object)
+    given[:] = [{"dog", "cat"}, {"car"}]
+    assert label_array(given).tolist() == label_array(list(given)).tolist() == [("cat", "dog"), ("car",)]

@@ -253,11 +253,11 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
 
     Refused: several labels of a sample, test rows without a class, and a taxonomy that a method cannot use.
     """
-    from hiercos.benchmark import check_one_label_each
+    from hiercos.benchmark import check_comparable
     from hiercos.methods import METHODS
     from hiercos.training import learnable_notes
 
-    check_one_label_each(dataset)
+    check_comparable(dataset)
     if not dataset.is_class[dataset.rows("test")].any():
         raise DataError(f"{dataset.name}: no test row is labelled with a class, so answers cannot be compared")
     for name in methods:

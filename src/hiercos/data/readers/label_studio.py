@@ -39,8 +39,8 @@ def _rows(task: dict[str, Any]) -> list[dict[str, Any]]:
         return [{name: exported_label(value) for name, value in task.items()}]
     made = [each["result"] for each in task.get("annotations", ()) if not each.get("was_cancelled")]
     return [
-        {**task["data"], **{each["from_name"]: exported_label([each["value"]]) for each in results}}
-        for results in made or [[]]
+        {**task["data"], **{each["from_name"]: exported_label([each["value"]]) for each in results if "value" in each}}
+        for results in made or [[]]  # relations between results have no value
     ]
 
 

@@ -181,7 +181,8 @@ def label_array(y: Any) -> AnyArray:
         >>> label_array([("pet", "cat"), ("plant",)]).tolist()
         [['pet', 'cat'], ['plant', '']]
     """
-    if isinstance(y, Sequence) and len(y) and all(isinstance(row, Set) for row in y):
+    is_list = isinstance(y, Sequence) or getattr(y, "ndim", 0) == 1  # such as a Series
+    if is_list and len(y) and all(isinstance(row, Set) for row in y):
         sets = np.empty(len(y), dtype=object)
         sets[:] = [tuple(sorted(row, key=str)) for row in y]
         return sets
