@@ -230,14 +230,19 @@ def set_agreement(chosen: Tensor, sets: Tensor, taxonomy: Taxonomy) -> dict[str,
         >>> set_agreement(chosen, torch.tensor([[2, 4]]), t)  # a cat, and a car
         {'hf1_micro': 0.6666666666666666, 'hf1_macro': 0.5, 'exact_match': 0.0}
     """
-    given = sets.cpu().numpy()
-    right, known = (torch.from_numpy(each) for each in set_targets(given, taxonomy))
-    marked = chosen.cpu() & known
-    hits, wrong = (marked & right).double().sum(dim=0), (marked ^ right).double().sum(dim=0)  # (N,)
-    labelled = torch.from_numpy((given >= 0).any(axis=1))
-    f1, occurs = 2 * hits / (2 * hits + wrong), right.any(dim=0)
+    given, exact = sets.cpu().numpy(), [torch.empty(0)]
+    hits, wrong, occurs = torch.zeros(3, taxonomy.num_nodes, dtype=torch.float64)
+    for start in range(0, len(given), PAIRED_ROWS):
+        rows = slice(start, start + PAIRED_ROWS)
+        right, known = (torch.from_numpy(each) for each in set_targets(given[rows], taxonomy))
+        marked = chosen[rows].cpu() & known
+        hits += (marked & right).sum(dim=0)
+        wrong += (marked ^ right).sum(dim=0)
+        occurs += right.sum(dim=0)
+        exact.append((marked == right).all(dim=1)[torch.from_numpy((given[rows] >= 0).any(axis=1))].float())
+    f1 = 2 * hits / (2 * hits + wrong)
     return {
         "hf1_micro": float(2 * hits.sum() / (2 * hits.sum() + wrong.sum())),
-        "hf1_macro": float(f1[occurs].mean()),
-        "exact_match": float((marked == right).all(dim=1)[labelled].double().mean()),
+        "hf1_macro": float(f1[occurs > 0].mean()),
+        "exact_match": float(torch.cat(exact).double().mean()),
     }
