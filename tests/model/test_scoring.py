@@ -8,6 +8,7 @@ from hiercos.encoders import SingleDevice, VectorSamples
 from hiercos.methods import METHODS, Model, SparseMatrix
 from hiercos.methods.centroids import CentroidHead
 from hiercos.methods.linear.sibling_problems import TreeWeights
+from hiercos.methods.one_vs_rest import OneVsRestHead
 from hiercos.methods.siblings import SiblingHead
 from hiercos.model import sample_scores, score_batches
 from trees import random_tree
@@ -37,6 +38,9 @@ def seeded(model: Model, width: int) -> Model:
         drawn = torch.randn(width, model.taxonomy.num_nodes, generator=generator).numpy()
         seen = np.ones(drawn.shape[1], np.bool_)
         model.head.set(model.taxonomy.parents, TreeWeights(np.asfortranarray(drawn), drawn[0].copy(), seen))
+    if isinstance(model.head, OneVsRestHead):
+        drawn = torch.randn(width, model.taxonomy.num_nodes, generator=generator).numpy()
+        model.head.set_weights(drawn, bias=drawn[0].copy())
     if isinstance(model.head, CentroidHead):
         model.head.set_weights(torch.randn(width, model.taxonomy.num_classes, generator=generator).numpy())
     return model

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.data import SparseVectors, Vectors
-from hiercos.errors import HiercosWarning
+from hiercos.errors import DataError, HiercosWarning
 from hiercos.sklearn.inputs import (
     ParameterError,
     check_parameters,
@@ -166,3 +166,8 @@ def test_labels_counted_from_one_are_warned_of() -> None:
         labelled_dataset(inputs, np.array([1, 2, 3, 1, 2, 3]), codec, None)
     labels = np.array([0, 2, 3, 1, 2, 3])
     assert labelled_dataset(inputs, labels, codec, None).labels.tolist() == labels.tolist()  # no warning
+
+
+def test_a_missing_text_among_texts_is_named() -> None:
+    with pytest.raises(DataError, match=r"X: row 2: expected a text, as other rows are, got nan"):
+        HierarchicalClassifier().fit(["a", float("nan"), "c"], ["pet > cat", "pet > dog", "pet > cat"])

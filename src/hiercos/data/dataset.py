@@ -256,8 +256,8 @@ def degenerate_notes(dataset: Dataset) -> tuple[str, ...]:
         dataset: data set of any kind; features are compared for vectors only.
     """
     train, taxonomy = dataset.rows("train"), dataset.taxonomy
-    notes = []
-    if len(missing := taxonomy.leaves[~np.isin(taxonomy.leaves, dataset.nodes[train])]):
+    notes, labels = [], dataset.nodes if dataset.label_sets is None else dataset.label_sets
+    if len(missing := taxonomy.leaves[~np.isin(taxonomy.leaves, labels[train])]):
         names = (repr(taxonomy.path_text(int(node))) for node in missing)
         notes.append(
             f"{dataset.source}: {len(missing):,} of {taxonomy.num_classes:,} classes have no training samples: "

@@ -31,7 +31,7 @@ from hiercos.data import (
     times_of,
     weights_of,
 )
-from hiercos.errors import FaultsError, HiercosWarning
+from hiercos.errors import DataError, FaultsError, HiercosWarning, row_name
 from hiercos.taxonomy import (
     AnyArray,
     IntArray,
@@ -181,6 +181,8 @@ def raw_inputs(X: Any, columns: ColumnKinds | None = None) -> Inputs | None:
         >>> raw_inputs({"title": ["a cat", "a dog"], "price": [9.5, None]}).kinds
         {'title': 'text', 'price': 'number'}
     """
+    if issparse(X):  # some of its formats are dicts
+        return None
     if isinstance(X, Mapping) or getattr(X, "columns", None) is not None:
         cells = table_cells(X)
         if not (isinstance(X, Mapping) or columns or not _are_numbers(X)):
@@ -190,10 +192,14 @@ def raw_inputs(X: Any, columns: ColumnKinds | None = None) -> Inputs | None:
             return as_inputs(list(items), "texts" if name == TEXT_COLUMN else "images")
         kinds = guessed_kinds(cells, {**dict.fromkeys(cells, ""), **(columns or {})})
         return as_inputs(cells, "columns", columns=checked_kinds(kinds, "X"))
-    if issparse(X) or isinstance(X, str) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__"):
+    if isinstance(X, str) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__"):
         return None
     items = list(X)
-    return as_inputs(items, "texts") if items and all(isinstance(item, str) for item in items) else None
+    texts = [isinstance(item, str) for item in items]
+    if any(texts) and not all(texts):
+        row = texts.index(False)
+        raise DataError(f"X: {row_name(row)}: expected a text, as other rows are, got {items[row]!r}")
+    return as_inputs(items, "texts") if any(texts) else None
 
 
 def _are_numbers(X: Any) -> bool:

@@ -89,7 +89,7 @@ def test_vectors_have_several_labels_in_a_table(
     np.savez(tmp_path / "d.npz", features=features, labels=labels, split=split)
     given = ["--taxonomy", str(folder / "graph.csv"), "--method", "c-hmcnn", "--epochs", "20", "--device", "cpu"]
     assert run(["train", str(tmp_path / "d.npz"), *given, "--out", str(tmp_path / "m")]) == 0
-    assert "Samples with several labels: AP 1.0000" in capsys.readouterr().err
+    assert "Samples with several labels: AP 1.000" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

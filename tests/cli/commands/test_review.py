@@ -40,7 +40,7 @@ def test_vectors_are_not_reviewed(tmp_path: Path, capsys: pytest.CaptureFixture[
     of_vectors().stored.save(tmp_path / "model")
     words = ["review", str(tmp_path / "model"), str(tmp_path / "new.npz"), "--output", str(tmp_path / "queue.csv")]
     assert run(words) == 2
-    assert "expected a model of texts or images, nobody can review vectors" in capsys.readouterr().err
+    assert "expected a model of texts or images, the queue has no vectors" in capsys.readouterr().err
 
 
 def test_corrections_are_learned_from_by_train_and_extend(folder: Path, tmp_path: Path) -> None:

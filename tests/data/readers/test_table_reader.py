@@ -64,7 +64,8 @@ def test_the_column_of_paths_can_be_named(folder: Path) -> None:
     assert read_inputs(path, kind="texts", input_column="file").kind == "texts"
     assert read_inputs(path, kind="images", input_column="file").kind == "images"
     assert fault_of(path) == (
-        "t.csv: expected a column 'text' or 'path'; there are: file, label, split (--input-column names another)"
+        "t.csv: expected a column 'text' or 'path'; there are: file, label, split "
+        "(--input-column names another, --columns several)"
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from hiercos import Taxonomy
 from hiercos.errors import DataError, HiercosWarning
-from hiercos.taxonomy import label_array, label_codec, path_texts
+from hiercos.taxonomy import label_array, label_codec, path_texts, taxonomy_of_labels
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN
 from trees import TOY
 
@@ -213,3 +213,11 @@ def test_sets_of_labels_may_be_in_an_array() -> None:
     given = np.empty(2, dtype=object)
     given[:] = [{"dog", "cat"}, {"car"}]
     assert label_array(given).tolist() == label_array(list(given)).tolist() == [("cat", "dog"), ("car",)]
+
+
+def test_paths_with_a_bar_between_them_are_several_labels() -> None:
+    labels = ["pet > cat | vehicle > car", "pet > dog", "vehicle > car"]
+    assert label_array(labels).tolist() == [("pet > cat", "vehicle > car"), ("pet > dog",), ("vehicle > car",)]
+    tree = taxonomy_of_labels(labels, source="t.csv", row_name=str)
+    assert tree.class_names == ("cat", "dog", "car")
+    assert label_array(["fruit | vegetables", "meat"]).tolist() == ["fruit | vegetables", "meat"]

@@ -210,7 +210,8 @@ def _write_answers(
         write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
-            found = table.columns(batch, bound.changed(posterior, batch.numbers), bound.rule, opened.contributions)
+            changed = bound.changed(posterior, batch.numbers) if bound.changes else posterior
+            found = table.columns(batch, changed, bound.rule, opened.contributions)
             unexplained.update({UNAVAILABLE}.intersection(found.get("because", ())))
             if table.counts_levels(bound.rule):
                 counts.update(level_counts(found))

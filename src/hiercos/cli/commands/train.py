@@ -88,16 +88,15 @@ def _show(record: "Record", out: Path, format: str, dataset: "Dataset") -> None:
     from hiercos.report import few_rows
 
     tested = dataset.is_class[dataset.rows("test")]
-    if len(tested) or format != "table":
+    if tested.any() or format != "table":
         print_records([record], format)
     for statement in few_rows(record.metrics["top1"], int(tested.sum())):
         say(str(statement))
     if not len(tested):
         say("Not measured: there are no test rows. hiercos evaluate measures the model on other data.")
     if AVERAGE_PRECISION in record.metrics:
-        figures = (
-            f"{metric_spec(name).heading} {record.metrics[name]:.4f}" for name in OF_SETS if name in record.metrics
-        )
+        measured = ((metric_spec(name), record.metrics[name]) for name in OF_SETS if name in record.metrics)
+        figures = (f"{spec.heading} {spec.text(value)}" for spec, value in measured)
         say(f"Samples with several labels: {', '.join(figures)}.")
     if record.choice:
         say(f"{record.method}: {record.choice}.")

@@ -168,7 +168,7 @@ def _input_column(path: Path, options: SourceOptions, kind: Kind | None) -> tupl
         if not there:
             raise DataError(
                 f"{path}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{suggestion('', names)} "
-                "(--input-column names another)"
+                "(--input-column names another, --columns several)"
             )
         column = there[0]
     if kind is not None and known:

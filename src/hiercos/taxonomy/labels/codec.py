@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hiercos.errors import DataError, HiercosWarning, RowName, UnknownLabelError, row_name
-from hiercos.taxonomy.labels.reader import ROOT_LABEL, LabelReader, nodes_of_labels, path_parts
+from hiercos.taxonomy.labels.reader import ROOT_LABEL, SET_SIGN, LabelReader, nodes_of_labels, path_parts
 from hiercos.taxonomy.tree import PATH_SEPARATOR, PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 SOURCE = "y"  # what messages call the labels
@@ -36,6 +36,17 @@ def are_paths(labels: Iterable[object]) -> bool:
     return any(
         isinstance(label, str) and PATH_SIGN in label and sum(map(bool, path_parts(label))) > 1 for label in labels
     )
+
+
+def set_parts(text: str) -> list[str]:
+    """Paths in a text that separates them, such as `a > b | c > d`; the text alone if some part is no path.
+
+    Example:
+        >>> set_parts("pet > cat | vehicle > car"), set_parts("fruit | vegetables")
+        (['pet > cat', 'vehicle > car'], ['fruit | vegetables'])
+    """
+    parts = [part.strip() for part in text.split(SET_SIGN)]
+    return parts if len(parts) > 1 and all(are_paths([part]) for part in parts) else [text]
 
 
 def other_path_sign(labels: Iterable[object]) -> str | None:
@@ -69,7 +80,8 @@ def taxonomy_of_labels(
     """
     first_rows: dict[tuple[str, ...], int] = {}
     for row, label in enumerate(labels):
-        first_rows.setdefault(path_parts(str(label)), row)
+        for part in set_parts(str(label)):
+            first_rows.setdefault(path_parts(part), row)
     if not are_paths(map(str, labels)):
         raise DataError(
             f"{source}: the labels (such as {str(labels[0])!r}) are not paths: "
@@ -190,6 +202,10 @@ def label_array(y: Any) -> AnyArray:
         width = max(map(len, y))
         return np.array([[*row, *[""] * (width - len(row))] for row in y], dtype=object)
     labels = np.asarray(y)
+    if labels.ndim == 1 and labels.dtype.kind in "UO":
+        parts = [set_parts(label) if isinstance(label, str) else [label] for label in labels.tolist()]
+        if any(len(each) > 1 for each in parts):
+            return label_array([set(each) for each in parts])
     return _single_type(labels) if labels.dtype == object and labels.ndim == 1 else labels
 
 
