@@ -78,6 +78,12 @@ def test_held_out_rows_decide_and_test_rows_are_printed() -> None:
     )
 
 
+def test_what_a_rule_alone_brings_stands_beside_what_the_tree_brings() -> None:
+    values = {FLAT: values_of(answers(80)), f"{FLAT} + crm": values_of(answers(80), hops=0.8)}
+    values[TREE] = values_of(answers(40), hops=0.9)
+    assert str(shipped(values).statements[-1]).endswith(f" A rule alone, {FLAT} + crm, has HOPS +0.300.")
+
+
 def test_what_is_worse_than_another_in_every_column_of_the_test_rows_is_left_out_and_said_so() -> None:
     values = {FLAT: values_of(answers(60)), TREE: values_of(answers(80))}
     better, worse = values_of(answers(70), hops=0.6, log_loss=0.4), values_of(answers(71))

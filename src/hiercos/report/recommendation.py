@@ -173,6 +173,11 @@ def _gain(ranked: Sequence[Variant], chosen: Variant, rows: RowDifference) -> li
         ", but ".join(filter(None, (_listed(effects[False]), _listed(effects[True])))) or "nothing that these rows show"
     )
     text = f"{effect}: {ours.name} against {flat.name} has {', '.join(found)}, with 95% intervals over the test rows."
+    ruled = [each for each in ranked if each.has_rule and not each.uses_tree and each not in (ours, flat)]
+    if ours.uses_tree and ruled:
+        best = max(ruled, key=lambda variant: variant.estimate("hops").mean)
+        gain = metric_spec("hops").text(rows(best.name, flat.name, "hops")[0], sign="+")
+        text += f" A rule alone, {best.name}, has HOPS {gain}."
     return [Statement("tree", text, subject="What the tree brings")]
 
 
