@@ -220,7 +220,7 @@ def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> 
 
 
 def split_keys(inputs: Inputs, groups: AnyArray | None) -> Sequence[Key]:
-    """What the split of each sample depends on, M keys: its group, or else its content."""
+    """Key of each sample that decides its split, shape (M,): of its group, or else of its content."""
     return inputs.split_keys() if groups is None else [str(group) for group in groups]
 
 

@@ -457,7 +457,7 @@ def features_from_state(values: Mapping[str, Any], arrays: Mapping[str, NDArray[
 
 
 def embedded_columns(inputs: ColumnInputs, kind: str) -> dict[str, tuple[NDArray[np.int64], Any]]:
-    """What a backbone of images or texts embeds: rows and inputs by column, or for all texts as `SENTENCES`."""
+    """Rows and inputs for a backbone of images or texts, by column, or for all texts as `SENTENCES`."""
     from hiercos.data import Texts
 
     if kind == "images":

@@ -206,7 +206,7 @@ class TableAnswer(StreamingResponse):
 
 
 def add_facts(app: FastAPI, service: Service) -> None:
-    """What the models are: `GET /models`, `/model` and `/taxonomy`."""
+    """Descriptions of the models: `GET /models`, `/model` and `/taxonomy`."""
 
     @app.get("/models", response_model=JsonObject)
     async def models() -> Response:

@@ -30,7 +30,7 @@ class Body(BaseModel):
 
 
 class Limits(Body):
-    """What one request, and all of them together, may ask for."""
+    """Limits of one request, and of all of them together."""
 
     body_bytes: Count = 64 << 20  # largest body of a request
     open_bytes: Count = 256 << 20  # most bytes received of all open requests together
@@ -59,7 +59,7 @@ class Limits(Body):
 
 
 def fault_sentence(errors: Sequence[Any], known: Collection[str] = ()) -> str:
-    """What is wrong with the first faulty value of pydantic's errors; of a union, what its fitting types say."""
+    """Sentence on the first faulty value of pydantic's errors; for a union, the faults of its fitting types."""
     first, (name, *_) = errors[0], errors[0]["loc"] or [""]
     if not name:
         return str(first["msg"])

@@ -30,7 +30,7 @@ MEGABYTE, MILLION = 1e6, 1e6
 
 
 class Expected(NamedTuple):
-    """What the training of a member is expected to take."""
+    """Expected cost of the training of a member."""
 
     name: str
     seconds: float
