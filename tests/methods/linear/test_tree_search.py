@@ -77,5 +77,7 @@ def test_rules_answer_and_list_alike_with_virtual_nodes(monkeypatch: pytest.Monk
         one, other = chosen.short_list(whole, 3), chosen.short_list(searched, 3)
         assert (one.classes == other.classes).all()
     monkeypatch.setattr(searched_module, "MOST_PROBABILITIES", 100)
-    with pytest.raises(PosteriorError, match="200 rows of 17 classes are too many for the probabilities of all classes"):
+    with pytest.raises(
+        PosteriorError, match="200 rows of 17 classes are too many for the probabilities of all classes"
+    ):
         rule("crm")(SearchedPosterior(searched.search, TOY17))
